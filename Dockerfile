@@ -30,10 +30,14 @@ RUN python3 -m venv --without-pip /opt/telegram-assistant
 ARG REQUIREMENTS=image
 COPY requirements/${REQUIREMENTS}.txt requirements/
 RUN tools/bin/pip --python /opt/telegram-assistant/bin/python install --quiet --no-cache-dir --no-compile --require-hashes -r requirements/${REQUIREMENTS}.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY scripts/build_hook.py scripts/
 COPY src src
-COPY --from=browser /browser/node_modules/htmx.org/dist/htmx.min.js src/telegram_assistant/web/static/vendor/
+COPY --from=browser /browser/node_modules/htmx.org/dist/htmx.min.js \
+     /browser/node_modules/@fontsource/pt-serif/files/pt-serif-latin-700-normal.woff2 \
+     /browser/node_modules/@fontsource/pt-serif/files/pt-serif-cyrillic-700-normal.woff2 \
+     src/telegram_assistant/web/static/vendor/
+COPY --from=browser /browser/node_modules/@fontsource/pt-serif/LICENSE src/telegram_assistant/web/static/vendor/pt-serif-license.txt
 RUN tools/bin/pip wheel --quiet --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
  && tools/bin/pip --python /opt/telegram-assistant/bin/python install --quiet --no-cache-dir --no-compile --no-deps dist/*.whl
 COPY deploy/image/slim.sh ./

@@ -74,11 +74,11 @@ class Seeded:
 
     url: str
     key: str
-    known: Mapping[str, Sequence[str]]
+    known_values: Mapping[str, Sequence[str]]
 
 
 @dataclass
-class Asked:
+class SentRequests:
     """What was asked so far."""
 
     cases: int = 0
@@ -113,7 +113,7 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
 
 
 @contextmanager
-def served(installation: Settings) -> Iterator[Seeded]:
+def serve_site(installation: Settings) -> Iterator[Seeded]:
     """The site in a thread with a loop of its own."""
     settings = installation.model_copy(update={"api": installation.api.model_copy(update=OPEN)})
     listener = socket.create_server(("127.0.0.1", 0))
@@ -150,11 +150,11 @@ def served(installation: Settings) -> Iterator[Seeded]:
         thread.join()
 
 
-def ask_all(site: Seeded, *, cases: int, first_seed: int) -> Asked:
+def ask_all(site: Seeded, *, cases: int, first_seed: int) -> SentRequests:
     """Round by round, every operation in turn, until so many cases were asked."""
     schema = schemathesis.openapi.from_dict(requests.get(f"{site.url}/openapi.json", timeout=10).json())
     operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
-    tally, session, number = Asked(), requests.Session(), 0
+    tally, session, number = SentRequests(), requests.Session(), 0
     session.headers["Authorization"] = f"Bearer {site.key}"
     while tally.cases < cases and not tally.failures:
         for operation in operations:
@@ -171,7 +171,7 @@ def _ask_some(
     mode: GenerationMode,
     site: Seeded,
     session: requests.Session,
-    tally: Asked,
+    tally: SentRequests,
     *,
     number: int,
 ) -> None:
@@ -187,9 +187,9 @@ def _ask_some(
     def ask(case: Case[Any], chosen: int | None) -> None:
         if chosen is not None:  # an id that is there, for half of them
             there = {
-                name: site.known[name][chosen % len(site.known[name])]
+                name: site.known_values[name][chosen % len(site.known_values[name])]
                 for name in case.path_parameters or {}
-                if name in site.known
+                if name in site.known_values
             }
             case.path_parameters = {**(case.path_parameters or {}), **there}
         headers = (
@@ -213,15 +213,15 @@ def _ask_some(
         )
 
 
-def _measured(installation: Settings, cases: int, first_seed: int) -> tuple[Asked, float]:
-    with served(installation) as site:
+def _measure(installation: Settings, cases: int, first_seed: int) -> tuple[SentRequests, float]:
+    with serve_site(installation) as site:
         began = time.perf_counter()
         return ask_all(site, cases=cases, first_seed=first_seed), time.perf_counter() - began
 
 
 async def run(cases: int, first_seed: int) -> dict[str, object]:
     async with own_database("tga_bench_api_schema") as installation:
-        tally, seconds = await asyncio.to_thread(_measured, installation, cases, first_seed)
+        tally, seconds = await asyncio.to_thread(_measure, installation, cases, first_seed)
         for failure in tally.failures:
             print(failure, file=sys.stderr)
     return {

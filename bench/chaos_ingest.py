@@ -132,7 +132,7 @@ UPDATE backfills SET next_try_at = now() WHERE state = 'open' AND kind = 'rechec
 """The ten minutes before a second look have passed."""
 
 
-async def unfinished(settings: Settings) -> list[str]:
+async def load_evidence(settings: Settings) -> list[str]:
     """What stands in the way, for whoever looks into it."""
     admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
     rows = [str(dict(row)) for query in EVIDENCE for row in await admin.fetch(query)]
@@ -195,7 +195,7 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
         result.faults["freeze"] += 1
         if not await calm(scene, settings):
             result.incomplete += 1
-            result.examples += ["the verification did not come to an end", *await unfinished(settings)]
+            result.examples += ["the verification did not come to an end", *await load_evidence(settings)]
         await frozen
         await asyncio.sleep(LAST_SCRAPE_SECONDS)
         await cancel_and_wait([scraping])

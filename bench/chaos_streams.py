@@ -47,7 +47,7 @@ from testkit.toxiproxy import ToxiProxy
 WORKERS = 3
 TROUBLE_SECONDS = 12.0
 CALM_SECONDS = 90.0
-PAGE = 20
+POSTS_PER_PAGE = 20
 POISON = ("failing", "rejected", "deadly")
 FAULTS = (
     "kill_worker",
@@ -140,9 +140,9 @@ async def land(bench: Bench, landed: Landed, hand: random.Random, *, until: floa
     while time.monotonic() < until:
         channel_id = ChannelId(next(bench.channel_ids))
         await bench.system.channels.register(Channel(channel_id=channel_id, title="chaos"))
-        texts = [hand.choices(("plain", "slow"), weights=(300, 1))[0] for _ in range(PAGE)]
+        texts = [hand.choices(("plain", "slow"), weights=(300, 1))[0] for _ in range(POSTS_PER_PAGE)]
         if poison and hand.random() < 0.1:
-            texts[hand.randrange(PAGE)] = poison.pop()
+            texts[hand.randrange(POSTS_PER_PAGE)] = poison.pop()
         now = datetime.now(UTC)
         posts = tuple(
             Post(
@@ -158,7 +158,7 @@ async def land(bench: Bench, landed: Landed, hand: random.Random, *, until: floa
         await bench.system.landing.land(page_of(posts, lane=lane), Claim(channel_id, 0))
         for post in posts:
             (landed.poison if post.text in POISON else landed.good).add(f"{channel_id}/{post.message_id}")
-        await asyncio.sleep(PAGE / 200)
+        await asyncio.sleep(POSTS_PER_PAGE / 200)
 
 
 async def keep_old_copies(bench: Bench) -> None:
@@ -196,9 +196,9 @@ async def break_something(bench: Bench, hand: random.Random) -> None:
             await asyncio.sleep(hand.uniform(0.5, 3))
             await fleet.redis_road.mend()
         case "cut_road":
-            await fleet.redis_road.cut()
+            await fleet.redis_road.disable()
         case "database_cut":
-            await fleet.database_road.cut()
+            await fleet.database_road.disable()
 
 
 async def judge(bench: Bench, landed: Landed) -> Found:
@@ -249,7 +249,7 @@ async def run(
             httpx.AsyncClient(base_url=toxiproxy, timeout=10) as api,
             own_database("tga_bench_chaos") as settings,
             open_pool(settings.database) as pool,
-            open_wakeup(settings.database) as bell,
+            open_wakeup(settings.database) as wakeup,
         ):
             os.environ["CHAOS_DATABASE_URL"] = settings.database.url.get_secret_value()
             admin = await asyncpg.connect(
@@ -266,7 +266,7 @@ async def run(
             bench = Bench(
                 Fleet(engine, *roads, log=keep_log or Path(folder) / "workers.log"),
                 Redis.from_url(engine.url, retry=Retry(NoBackoff(), 5)),
-                system_stores(pool, bell),
+                system_stores(pool, wakeup),
                 admin,
                 Path(folder),
             )

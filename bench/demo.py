@@ -20,7 +20,7 @@ from typing import Any
 
 import asyncpg
 
-from bench.soak_ingest import add_joined, assistant, telegram_at
+from bench.workloads.joined_channels import add_joined, assistant, telegram_at
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.ingest.accounts import FIRST_TENANT
@@ -74,7 +74,7 @@ async def furnish(app: App, control: ControlClient, channels: list[int], account
     return tenant_id
 
 
-def expected(control: ControlClient, channels: list[int]) -> dict[PostKey, str]:
+def load_expected(control: ControlClient, channels: list[int]) -> dict[PostKey, str]:
     """What has to be stored: everything that can be read now, but messages about the channel itself."""
     rows = (row for channel_id in channels for row in control.truth(channel_id))
     return {
@@ -106,7 +106,7 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
             "start_cpu_s": round(cpu_seconds(running.process.pid), 2),
         }
         control = stack.enter_context(running.control())
-        wanted = await asyncio.to_thread(expected, control, channels)
+        wanted = await asyncio.to_thread(load_expected, control, channels)
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_demo"))).database
         servers = {
@@ -127,7 +127,7 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
             "bench": "demo",
             **start,
             **figures(running, control.state(), read),
-            **ingested(read, wanted, spent, held),
+            **summarize_ingest(read, wanted, spent, held),
             "channels": len(channels),
         }
 
@@ -146,7 +146,7 @@ def figures(running: Running, state: dict[str, Any], read: Read) -> dict[str, ob
     }
 
 
-def ingested(read: Read, wanted: dict[PostKey, str], spent: float, held: float) -> dict[str, object]:
+def summarize_ingest(read: Read, wanted: dict[PostKey, str], spent: float, held: float) -> dict[str, object]:
     return {
         "ingest_s": round(read.seconds, 1),
         "half_ingested_s": round(read.half_seconds, 1),

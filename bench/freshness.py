@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.activity import MONDAY, SHARPER_HABITS, Floats, Nature, World, make_world
-from bench.polling import Budget, Reader, classic, first_page, fresh, make_budget, oracle, outages
+from bench.workloads.activity import MONDAY, SHARPER_HABITS, Floats, Nature, World, make_world
+from bench.workloads.polling import Budget, Reader, classic, first_page, fresh, make_budget, oracle, outages
 from telegram_assistant import __version__
 from telegram_assistant.domain.channels import rhythm
 from telegram_assistant.domain.channels.health import PROMISED
@@ -71,7 +71,7 @@ class Outcome:
     stalest_seconds: float
 
     @classmethod
-    def of(cls, reader: Reader) -> "Outcome":
+    def from_reader(cls, reader: Reader) -> "Outcome":
         return cls(np.array(reader.waits), reader.requests, reader.empty, reader.stalest_seconds)
 
 
@@ -178,13 +178,13 @@ def run(size: Size, seed: int) -> Run:
         "classic": classic(world, budget, measured_from - DAY),
     }
     return Run(
-        {name: Outcome.of(reader) for name, reader in readers.items()},
-        world.described(),
+        {name: Outcome.from_reader(reader) for name, reader in readers.items()},
+        world.describe(),
         budget.max_outage_seconds,
     )
 
 
-def changed(nature: Nature) -> dict[str, Nature]:
+def vary_nature(nature: Nature) -> dict[str, Nature]:
     """What nobody knows of real channels, assumed otherwise."""
     return {
         "spread 1.2": replace(nature, spread=1.2),
@@ -354,7 +354,7 @@ def main() -> None:
         )
     sizes = {
         "": size,
-        **{name: replace(size, nature=nature) for name, nature in changed(size.nature).items()},
+        **{name: replace(size, nature=nature) for name, nature in vary_nature(size.nature).items()},
     }
     runs = run_all(sizes, options)
     if options.plot:

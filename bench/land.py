@@ -18,7 +18,7 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnested
+from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnest_landed
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.harness import (
     Versions,
@@ -32,9 +32,9 @@ from testkit.harness import (
 )
 from testkit.rows import Writer, make_writer, page_of, posts_of
 
-PAGE = 100
+POSTS_PER_PAGE = 100
 PAGES_PER_TURN = 40
-BARE = f"INSERT INTO posts (channel_id, stored_at, {LANDED}) SELECT $1, $2, * FROM {unnested(3)}"
+BARE = f"INSERT INTO posts (channel_id, stored_at, {LANDED}) SELECT $1, $2, * FROM {unnest_landed(3)}"
 LIMITS = at_least(0.5, "ratio")
 
 
@@ -74,7 +74,14 @@ async def run(seconds: float) -> dict[str, object]:
 async def make_page(system: SystemStores, writer: Writer, channel_id: int) -> tuple[Post, ...]:
     await system.channels.register(Channel(channel_id=ChannelId(channel_id), title="bench"))
     return tuple(
-        posts_of(writer, channel_id, first_id=1, count=PAGE, newest=datetime.now(UTC), span=timedelta(days=3))
+        posts_of(
+            writer,
+            channel_id,
+            first_id=1,
+            count=POSTS_PER_PAGE,
+            newest=datetime.now(UTC),
+            span=timedelta(days=3),
+        )
     )
 
 
@@ -93,7 +100,7 @@ async def take_turn(
         else:
             await plain.execute(BARE, posts[0].channel_id, datetime.now(UTC), *as_columns(posts))
     took, used = time.perf_counter() - began, cpu_seconds(pid) + own_cpu_seconds() - cpu
-    count = len(pages) * PAGE
+    count = len(pages) * POSTS_PER_PAGE
     side.per_s.append(count / took)
     side.cpu_us.append(used / count * 1e6)
 
@@ -107,9 +114,9 @@ def summary(sides: dict[str, Side], versions: Versions) -> dict[str, object]:
         "bare_per_s": round(bare),
         "cpu_us_per_post": round(median(sides["ours"].cpu_us), 1),
         "bare_cpu_us_per_post": round(median(sides["bare"].cpu_us), 1),
-        "page": PAGE,
+        "page": POSTS_PER_PAGE,
         "turns": len(sides["ours"].per_s),
-        "posts": len(sides["ours"].per_s) * PAGES_PER_TURN * PAGE,
+        "posts": len(sides["ours"].per_s) * PAGES_PER_TURN * POSTS_PER_PAGE,
         **versions.as_json(),
     }
 

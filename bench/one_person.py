@@ -12,13 +12,13 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bench.soak_ingest import Size, assistant, furnish, telegram_at
+from bench.workloads.joined_channels import Size, assistant, furnish, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from testkit.engines import free_port
 from testkit.harness import arguments, at_most, finish
-from testkit.models import MINILM, packaged_models
+from testkit.models import MINILM, package_models
 from testkit.processes import last_words, proportional_mb, with_children
 from testkit.servers import OwnServers, own_servers
 from testkit.simulators import simulator
@@ -36,7 +36,7 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
         )
         control = stack.enter_context(running.control())
         ports = {name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT", "API_PORT")}
-        models = {"MODELS_DIR": str(packaged_models(folder / "models")), "AI_EMBEDDINGS_MODEL": MINILM}
+        models = {"MODELS_DIR": str(package_models(folder / "models")), "AI_EMBEDDINGS_MODEL": MINILM}
         environ = {
             **servers.environ(),
             **telegram_at(running, None),

@@ -23,8 +23,8 @@ import asyncpg
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bench.instant import SPACE, Drawn, InstantLocal, InstantModel
-from bench.landing_world import CHANNELS, World, land_elsewhere
+from bench.workloads.instant import SPACE, Drawn, InstantLocal, InstantModel
+from bench.workloads.landing_world import CHANNELS, World, land_elsewhere
 from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.assembly import App, Models, assemble, open_gate, open_questions
 from telegram_assistant.domain.understanding.policy import AiPolicy, ModelTask
@@ -37,19 +37,19 @@ from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.post_tags import Tagger
 from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
-from telegram_assistant.worker_role import branches_of, loops_of, relay_of, runner_of
+from telegram_assistant.worker_role import branches_of, build_loops, build_relay, build_runner
 from testkit.engines import Engine, running_engine
 from testkit.harness import (
     Versions,
     arguments,
     at_most,
     cpu_seconds,
+    find_postmaster,
     finish,
     own_cpu_seconds,
     own_database,
     percentile,
     postgres_cpu,
-    postmaster_of,
 )
 
 HALF_LOAD_SECONDS = 15.0
@@ -109,7 +109,7 @@ async def understanding_at_once(
     local = local or InstantLocal(Drawn())
     settings = app.settings.model_copy(update={"vectors": vectors or VectorSettings()})
     async with AsyncExitStack() as stack:
-        models = Models(sources, local, SPACE.model if vectors else None)
+        models = Models(sources, local, local, SPACE.model if vectors else None)
         gate = await stack.enter_async_context(
             open_gate(models, settings, system=app.system, redis=app.redis)
         )
@@ -121,8 +121,6 @@ async def understanding_at_once(
         meaning_search = None if opened is None else MeaningSearch(opened, questions=questions)
         tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
         picture_analyzer = replace(app.picture_analyzer, gate=gate)
-        changed = {"tagger": tagger, "picture_analyzer": picture_analyzer, "index": index}
-        collaborators = {**app.collaborators, **changed}
         yield replace(
             app,
             gate=gate,
@@ -130,11 +128,10 @@ async def understanding_at_once(
             picture_analyzer=picture_analyzer,
             index=index,
             meaning_search=meaning_search,
-            collaborators=collaborators,
         )
 
 
-async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
+async def measure(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
     before, began = meter.read(), time.perf_counter()
     await work()
     took = time.perf_counter() - began
@@ -146,9 +143,9 @@ async def alone(app: App, stage: AnyStage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
     running = asyncio.create_task(
-        runner_of(stage, branches_of(PIPELINE, ENDS).get(stage.name), app, Health(probes={}), Options()).run(
-            stopping
-        )
+        build_runner(
+            stage, branches_of(PIPELINE, ENDS).get(stage.name), app, Health(probes={}), Options()
+        ).run(stopping)
     )
     await until_idle(app.redis, (stage,))
     stopping.set()
@@ -161,16 +158,16 @@ async def until_idle(redis: Redis, stages: Sequence[AnyStage]) -> None:
 
 
 async def by_stage(app: App, meter: Meter) -> dict[str, Used]:
-    relay = relay_of(PIPELINE, app, Health(probes={}))
+    relay = build_relay(PIPELINE, app, Health(probes={}))
     await relay.check()
 
     async def announce() -> None:
         while await relay.step():
             pass
 
-    costs = {"relay": await measured(meter, announce)}
+    costs = {"relay": await measure(meter, announce)}
     for stage in PIPELINE:
-        costs[stage.name] = await measured(meter, partial(alone, app, stage))
+        costs[stage.name] = await measure(meter, partial(alone, app, stage))
     return costs
 
 
@@ -179,7 +176,7 @@ async def at_work(app: App) -> AsyncIterator[None]:
     stopping = asyncio.Event()
     tasks = [
         asyncio.create_task(loop.run(stopping))
-        for loop in loops_of(PIPELINE, ENDS, app, Health(probes={}), Options())
+        for loop in build_loops(PIPELINE, ENDS, app, Health(probes={}), Options())
     ]
     try:
         yield
@@ -198,7 +195,7 @@ async def together(app: App, meter: Meter, admin: "asyncpg.Connection[asyncpg.Re
         async with at_work(app):
             await until_passed(admin)
 
-    return await measured(meter, work)
+    return await measure(meter, work)
 
 
 async def half_load(
@@ -237,7 +234,7 @@ async def run(posts: int, ai: str, until: str) -> dict[str, object]:
             ):
                 world = World(app.system, AiPolicy(ai))
                 await world.open()
-                meter = Meter(await postmaster_of(admin), engine)
+                meter = Meter(await find_postmaster(admin), engine)
                 first = await world.land(max(CHANNELS, posts // 4))
                 costs = await by_stage(app, meter)
                 landed = await world.land(posts)

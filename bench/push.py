@@ -17,7 +17,7 @@ from pathlib import Path
 
 import asyncpg
 
-from bench.soak_ingest import Size, assistant, furnish, telegram_at
+from bench.workloads.joined_channels import Size, assistant, furnish, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import read_settings
 from telegram_simulator.control.client import ControlClient
@@ -33,7 +33,7 @@ HANDS = 4
 TELLING_SECONDS = 20.0
 """What may be on its way when the last post is published."""
 
-UNREAD = "SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NULL"
+COUNT_UNREAD = "SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NULL"
 LANDED = """
 SELECT channel_id, message_id FROM outbox WHERE announced_at IS NULL AND lane = 'live'
     AND created_at > now() - interval '5 seconds'
@@ -51,15 +51,15 @@ class Race:
     """When each post was published, and when it was seen in the database."""
 
     published: dict[PostKey, float] = field(default_factory=dict)
-    seen: dict[PostKey, float] = field(default_factory=dict)
+    seen_at: dict[PostKey, float] = field(default_factory=dict)
 
     @property
     def missing(self) -> set[PostKey]:
-        return self.published.keys() - self.seen.keys()
+        return self.published.keys() - self.seen_at.keys()
 
     @property
-    def waited(self) -> list[float]:
-        return [self.seen[key] - at for key, at in self.published.items() if key in self.seen]
+    def wait_seconds(self) -> list[float]:
+        return [self.seen_at[key] - at for key, at in self.published.items() if key in self.seen_at]
 
 
 def publish(race: Race, telegram: Running, size: Size, per_second: float, hand: int) -> None:
@@ -81,12 +81,12 @@ async def watch(race: Race, admin: Database, ended: asyncio.Event) -> None:
         rows = await admin.fetch(LANDED)
         now = time.time()
         for row in rows:
-            race.seen.setdefault((row["channel_id"], row["message_id"]), now)
+            race.seen_at.setdefault((row["channel_id"], row["message_id"]), now)
         await asyncio.sleep(LOOK_SECONDS)
 
 
 async def all_read(admin: Database) -> None:
-    while await admin.fetchval(UNREAD):
+    while await admin.fetchval(COUNT_UNREAD):
         await asyncio.sleep(0.5)
 
 
@@ -135,7 +135,7 @@ def requests(control: ControlClient) -> Counter[str]:
 def figures(
     race: Race, size: Size, *, cpu: float, calls: Counter[str], bound: float, lost: bool
 ) -> dict[str, object]:
-    waited, moments = race.waited, race.published.values()
+    waited, moments = race.wait_seconds, race.published.values()
     return {
         "bench": "push",
         "p50_s": round(percentile(waited, 0.5), 3),

@@ -21,10 +21,10 @@ from zlib import crc32
 import asyncpg
 import numpy as np
 
-from bench.instant import DIMENSION, SPACE, Drawn, InstantLocal
-from bench.landing_world import CHANNELS, EVERY_CHANNEL, World
 from bench.pipeline import at_work, understanding_at_once, until_passed, with_redis
-from bench.search import make_words
+from bench.workloads.instant import DIMENSION, SPACE, Drawn, InstantLocal
+from bench.workloads.landing_world import CHANNELS, EVERY_CHANNEL, World
+from bench.workloads.word_index import make_words
 from telegram_assistant.ai.protocols import Embedded, TextKind
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
@@ -73,7 +73,7 @@ class OwnVectors(InstantLocal):
         return Embedded(tuple(tuple((vector / np.linalg.norm(vector)).tolist()) for vector in made), Tokens())
 
 
-class Asker:
+class Searcher:
     """Somebody with a list of questions."""
 
     def __init__(self, app: App, tenant_id: TenantId, questions: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ class Asker:
         self.took_ms: list[float] = []
         self.failed = 0
 
-    async def found(self, question: str, index: MeaningSearch | None) -> Ids:
+    async def search_ids(self, question: str, index: MeaningSearch | None) -> Ids:
         stores = self._app.tenant(self._tenant_id)
         answer = await search(
             question, tenant_id=self._tenant_id, stores=stores, index=index, now=datetime.now(UTC), limit=BEST
@@ -91,17 +91,17 @@ class Asker:
         why = answer.words_only
         if index is not None and why is not None and why is not WordsOnly.FILLING:
             raise RuntimeError(why.words)
-        return [hit.post_id for hit in answer.found]
+        return [hit.post_id for hit in answer.results]
 
     async def all_found(self, index: MeaningSearch | None) -> list[Ids]:
-        return [await self.found(question, index) for question in self._questions]
+        return [await self.search_ids(question, index) for question in self._questions]
 
     async def keep_asking(self, index: MeaningSearch | None) -> None:
         while True:
             for question in self._questions:
                 began = time.perf_counter()
                 try:
-                    await self.found(question, index)
+                    await self.search_ids(question, index)
                 except Exception:  # noqa: BLE001 -- whatever it is, the question was not answered
                     self.failed += 1
                 self.took_ms.append((time.perf_counter() - began) * 1e3)
@@ -118,7 +118,7 @@ def recall(before: Sequence[Ids], after: Sequence[Ids]) -> float:
 
 async def rebuilt(
     world: World,
-    asker: Asker,
+    asker: Searcher,
     index: MeaningSearch | None,
     make_anew: Callable[[], Awaitable[bool]],
     *,
@@ -207,7 +207,7 @@ async def both(
         await system.channels.subscribe(
             tenant_id, Subscription(channel_id=ChannelId(number), history_days=EVERYTHING_DAYS)
         )
-    asker = Asker(app, tenant_id, questions)
+    asker = Searcher(app, tenant_id, questions)
 
     async def vectors_anew() -> bool:
         await system.rebuilds.want(Projection.VECTORS)

@@ -5,7 +5,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-VENDOR = "src/telegram_assistant/web/static/vendor/htmx.min.js"
+FOLDER = "src/telegram_assistant/web/static/vendor"
+FILES = (
+    "htmx.min.js",
+    "pt-serif-cyrillic-700-normal.woff2",
+    "pt-serif-latin-700-normal.woff2",
+    "pt-serif-license.txt",
+)
 
 
 class BrowserFiles(BuildHookInterface[Any]):
@@ -14,5 +20,6 @@ class BrowserFiles(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """An editable install may come before the files."""
         del build_data
-        if version != "editable" and not (Path(self.root) / VENDOR).exists():
-            raise FileNotFoundError(f"{VENDOR} is missing: run scripts/browser-files first")
+        missing = [name for name in FILES if not (Path(self.root) / FOLDER / name).exists()]
+        if version != "editable" and missing:
+            raise FileNotFoundError(f"{FOLDER} lacks {', '.join(missing)}: run scripts/browser-files first")

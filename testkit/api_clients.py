@@ -46,7 +46,7 @@ def with_operator_key(settings: Settings, **changed: object) -> Settings:
     return settings.model_copy(update={"http": http, "api": settings.api.model_copy(update=changed)})
 
 
-def client_of(app: App, *, address: str = "") -> httpx.AsyncClient:
+def make_client(app: App, *, address: str = "") -> httpx.AsyncClient:
     """Another process that is asked from an address of its own, unless told otherwise."""
     transport = httpx.ASGITransport(app=build_site(app), client=(address or fresh_address(), 1))
     return httpx.AsyncClient(transport=transport, base_url="http://api")
@@ -58,13 +58,15 @@ def fresh_address() -> str:
 
 
 @asynccontextmanager
-async def asked(settings: Settings, **changed: object) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
-    async with assemble(with_operator_key(settings, **changed)) as app, client_of(app) as client:
+async def open_app_and_client(
+    settings: Settings, **changed: object
+) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
+    async with assemble(with_operator_key(settings, **changed)) as app, make_client(app) as client:
         yield app, client
 
 
 @asynccontextmanager
-async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[int]:
+async def serve_app(app: App, *, request_timeout_seconds: float) -> AsyncIterator[int]:
     """The port on which the real server serves the site, for clients that misbehave."""
     server = HttpServer(build_site(app), request_timeout_seconds=request_timeout_seconds)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -76,7 +78,7 @@ async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[i
             await serving
 
 
-async def key_of(
+async def create_key_header(
     app: App, tenant_id: TenantId, *scopes: KeyScope, user_id: UserId | None = None
 ) -> dict[str, str]:
     """A new key of the tenant, as headers."""

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parent.parent
+PROGRAM = "src/telegram_assistant"
 
 
 def copy_checkout(copy: Path) -> None:

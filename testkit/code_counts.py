@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from testkit.checkouts import CHECKOUT
+from testkit.checkouts import CHECKOUT, PROGRAM
+from testkit.store_calls import direct_store_calls
 
-PROGRAM = "src/telegram_assistant"
 AVOIDED_IN_CLASSES = frozenset(
     [
         "Told",
@@ -65,6 +65,13 @@ NAMED_BY_OTHERS = {"connection_made"}
 """A callback of asyncio."""
 
 
+PARTICIPLE = re.compile(
+    r"_*(?!embed|exceed|feed|need|proceed|seed|shed|speed|succeed)(?:[a-z]+ed|(?:un|re)?(?:begun|bound|broken"
+    r"|brought|built|caught|chosen|done|drawn|driven|fallen|fed|felt|forgotten|found|frozen|given|gone|grown"
+    r"|heard|held|hidden|kept|known|laid|led|left|lost|made|meant|met|paid|risen|said|seen|sent|shown|sold"
+    r"|sought|spoken|stolen|stood|taken|thought|thrown|told|understood|woken|written))"
+)
+"""A name that is nothing but a participle: it does not say what the function does, or to what."""
 NAMELESS = frozenset(["one", "told", "said", "heard", "found", "shown", "kept", "asked", "liked"])
 CODE = ("src", "tests", "bench", "testkit", "deploy")
 SUBJECTS = (
@@ -74,18 +81,25 @@ SUBJECTS = (
     "digests",
     "feed",
     "graph",
+    "lists",
     "media",
     "operations",
     "people",
     "posts",
     "receivers",
     "search",
+    "sharing",
     "stories",
     "tenants",
     "understanding",
     "watches",
 )
 """The words that name a subject in every layer. docs/architecture.md says what each is about."""
+TESTED = ("src", "testkit", "bench", "deploy", "scripts", ".ci")
+CROSSING = ("journeys", "laws", "chaos")
+"""Folders of tests about several modules."""
+WHOLE_PROJECT = ("house", "tenancy")
+"""Tests about all modules, or all operations, at once."""
 LAYERS = {
     f"{PROGRAM}/domain": {"branch", "days", "hosts", "ids", "lane", "timestamps"},
     f"{PROGRAM}/stores/postgres": {
@@ -111,30 +125,52 @@ def files_of(checkout: Path) -> list[Path]:
 
 
 def repeated_classes(checkout: Path) -> list[str]:
-    """Public classes that two files define. A protocol and the store behind it may share their name."""
-    twice = {
-        name: files
-        for name, files in _defined(checkout, ast.ClassDef).items()
-        if len(files) > 1 and not name.startswith("_")
-    }
-    stores = {
+    """Public classes that two files define. A protocol and its implementation may share their name."""
+    definitions = dict[str, list[bool]]()
+    for file in files_of(checkout):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                definitions.setdefault(node.name, []).append(_is_protocol(node))
+    return sorted(
         name
-        for name, files in twice.items()
-        if len(files) == 2 and sum("stores" in file.parts for file in files) == 1
-    }
-    return sorted(set(twice) - stores)
+        for name, protocols in definitions.items()
+        if len(protocols) > 1 and sorted(protocols) != [False, True]
+    )
+
+
+def _is_protocol(definition: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).partition("[")[0] == "Protocol" for base in definition.bases)
+
+
+def unclear_functions(checkout: Path) -> list[str]:
+    """Functions that are no verb with its object: lone participles, and any `of` or `noun_of` with I/O."""
+    return [
+        f"{file.relative_to(checkout)}:{node.lineno}: {node.name}"
+        for file in files_of(checkout)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_unclear(node)
+    ]
+
+
+def _is_unclear(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    if function.name in NAMED_BY_OTHERS or "property" in map(ast.unparse, function.decorator_list):
+        return False
+    is_look_up = function.name == "of" or function.name.endswith("_of")
+    return PARTICIPLE.fullmatch(function.name) is not None or (
+        is_look_up and isinstance(function, ast.AsyncFunctionDef)
+    )
 
 
 def avoided_names(checkout: Path) -> list[str]:
     """Classes and functions whose names have a word that says nothing about what they are."""
     classes = [
         name
-        for name in _defined(checkout, ast.ClassDef)
+        for name in _files_by_definition(checkout, ast.ClassDef)
         if AVOIDED_IN_CLASSES.intersection(re.findall("[A-Z][a-z0-9]*", name))
     ]
     functions = [
         name
-        for name in _defined(checkout, ast.FunctionDef, ast.AsyncFunctionDef)
+        for name in _files_by_definition(checkout, ast.FunctionDef, ast.AsyncFunctionDef)
         if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS)
         and name not in NAMED_BY_OTHERS
     ]
@@ -172,19 +208,26 @@ def subject_table(checkout: Path) -> dict[str, dict[str, int]]:
 
 
 def nameless_bindings(checkout: Path) -> list[str]:
-    """Variables and parameters whose names do not say what they hold. Fields of classes are not counted."""
+    """Variables, parameters and fields of the program whose names do not say what they hold.
+
+    Of tests and benches, fields are not counted.
+    """
     files = [file for folder in CODE for file in sorted((checkout / folder).rglob("*.py"))]
+    program = set(files_of(checkout))
     return [
         f"{file.relative_to(checkout)}:{line}: {name}"
         for file in files
-        for line, name in _bindings(ast.parse(file.read_text(encoding="utf-8")))
+        for line, name in _bindings(ast.parse(file.read_text(encoding="utf-8")), with_fields=file in program)
         if name in NAMELESS
     ]
 
 
-def _bindings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _bindings(tree: ast.Module, *, with_fields: bool) -> Iterator[tuple[int, str]]:
     fields = {
-        id(node) for body in ast.walk(tree) if isinstance(body, ast.ClassDef) for node in _assigned(body)
+        id(node)
+        for body in ast.walk(tree)
+        if isinstance(body, ast.ClassDef) and not with_fields
+        for node in _assigned_targets(body)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
@@ -193,7 +236,7 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
 
 
-def _assigned(body: ast.ClassDef) -> Iterator[ast.expr]:
+def _assigned_targets(body: ast.ClassDef) -> Iterator[ast.expr]:
     for statement in body.body:
         if isinstance(statement, ast.AnnAssign):
             yield statement.target
@@ -201,17 +244,48 @@ def _assigned(body: ast.ClassDef) -> Iterator[ast.expr]:
             yield from statement.targets
 
 
-def long_lines(checkout: Path) -> dict[str, int]:
+def long_lines(checkout: Path) -> dict[str, list[str]]:
     """Lines that are too long to be reviewed: of Python over 110 columns, of templates over 160."""
     python = [file for folder in CODE for file in (checkout / folder).rglob("*.py")]
     templates = (checkout / PROGRAM / "web/templates").glob("*.html")
-    return {"python": _lines_over(110, python), "templates": _lines_over(160, templates)}
+    return {
+        "python": _lines_over(110, checkout, python),
+        "templates": _lines_over(160, checkout, templates),
+    }
 
 
-def _lines_over(columns: int, files: Iterable[Path]) -> int:
-    return sum(
-        len(line) > columns for file in files for line in file.read_text(encoding="utf-8").splitlines()
-    )
+def _lines_over(columns: int, checkout: Path, files: Iterable[Path]) -> list[str]:
+    return [
+        f"{file.relative_to(checkout)}:{number}"
+        for file in sorted(files)
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > columns
+    ]
+
+
+def tests_without_module(checkout: Path) -> list[str]:
+    """Tests that bear the name of no module, package, script or document. Tests of what crosses modules
+    are named by what they show.
+    """
+    names = {
+        file.stem.replace("-", "_")
+        for folder in TESTED
+        for file in (checkout / folder).rglob("*")
+        if file.suffix in {"", ".py"} and "versions" not in file.parts and "__pycache__" not in file.parts
+    } | {file.stem for file in checkout.iterdir()}
+    tests = [file.relative_to(checkout) for file in sorted((checkout / "tests").rglob("test_*.py"))]
+    return [
+        str(test)
+        for test in tests
+        if test.parts[1] not in CROSSING
+        and test.stem.removeprefix("test_") not in WHOLE_PROJECT
+        and not _names_any(test.stem.removeprefix("test_"), names)
+    ]
+
+
+def _names_any(subject: str, names: Collection[str]) -> bool:
+    parts = subject.split("_")
+    return any("_".join(parts[:end]) in names for end in range(1, len(parts) + 1))
 
 
 def package_sizes(checkout: Path) -> dict[str, int]:
@@ -220,13 +294,14 @@ def package_sizes(checkout: Path) -> dict[str, int]:
     return {str(folder.relative_to(checkout)): len(list(folder.glob("*.py"))) for folder in folders}
 
 
-def _defined(checkout: Path, *kinds: type[ast.AST]) -> dict[str, list[Path]]:
+def _files_by_definition(checkout: Path, *kinds: type[ast.AST]) -> dict[str, list[Path]]:
     """The files in which each name is defined."""
     definitions = dict[str, list[Path]]()
     for file in files_of(checkout):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, kinds):
-                definitions.setdefault(node.name, []).append(file)  # type: ignore[attr-defined]  # definitions have names
+                name: str = node.name  # type: ignore[attr-defined]  # definitions have names
+                definitions.setdefault(name, []).append(file)
     return definitions
 
 
@@ -234,11 +309,14 @@ def counts(checkout: Path) -> dict[str, object]:
     largest, files = max(package_sizes(checkout).items(), key=lambda entry: entry[1])
     return {
         "classes_defined_twice": len(repeated_classes(checkout)),
+        "unclear_functions": len(unclear_functions(checkout)),
         "names_with_avoided_words": len(avoided_names(checkout)),
         "largest_package": {largest: files},
         "modules_outside_subjects": len(outside_subjects(checkout)),
         "nameless_bindings": len(nameless_bindings(checkout)),
-        "long_lines": long_lines(checkout),
+        "long_lines": {kind: len(places) for kind, places in long_lines(checkout).items()},
+        "direct_store_calls": len(direct_store_calls(checkout)),
+        "tests_without_module": len(tests_without_module(checkout)),
     }
 
 

@@ -41,12 +41,12 @@ class RunningDemo:
     def output(self) -> str:
         return "\n".join(self.lines)
 
-    def found(self, pattern: re.Pattern[str]) -> str | None:
+    def find_line(self, pattern: re.Pattern[str]) -> str | None:
         return next((match[1] for line in list(self.lines) if (match := pattern.search(line))), None)
 
     def until(self, pattern: re.Pattern[str], seconds: float = 240) -> str:
         """Waits for a line. Returns what its group found."""
-        while (text := self.found(pattern)) is None:
+        while (text := self.find_line(pattern)) is None:
             assert self.process.poll() is None, self.output
             assert time.monotonic() - self.began < seconds, self.output
             time.sleep(0.05)
@@ -127,7 +127,7 @@ type Started = dict[str, tuple[int, str | None]]
 """Processes by name: their ids, and when the kernel started them."""
 
 
-def started_by(folder: Path) -> Started:
+def find_started(folder: Path) -> Started:
     """What the demo in the folder has started, as it says itself."""
     known = json.loads((folder / "processes.json").read_bytes())
     return {name: (pid, start) for name, (pid, _, start) in known.items()}

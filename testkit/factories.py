@@ -82,7 +82,7 @@ async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datet
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
     observed = ObservedPage(tuple(others), asked_at=at, is_newest=False)
     await system.landing.land(
-        make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=observed),
+        make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, observed=observed),
         Claim(channel_id, 0),
     )
 

@@ -25,7 +25,7 @@ from testkit.factories import make_page, make_post
 async def opened_graph(
     environ: Mapping[str, str], *, name: str, is_there: bool = True
 ) -> AsyncIterator[Graph]:
-    async with opening.opened_graph(read_group(GraphSettings, environ), name=name) as graph:
+    async with opening.open_graph(read_group(GraphSettings, environ), name=name) as graph:
         assert graph is not None
         if is_there:
             await graph.erase()
@@ -93,7 +93,7 @@ MATCH (p:Post )-[r]->(o:Post ) WHERE p.channel IN $channels RETURN p.id AS day, 
 """
 
 
-async def all_of(graph: Graph, *channels: int) -> dict[tuple[str, str, str, str], list[int]]:
+async def load_graph(graph: Graph, *channels: int) -> dict[tuple[str, str, str, str], list[int]]:
     """Every edge of these channels, with the posts that it counts."""
     rows = await graph.ask(EVERYTHING, channels=channels) + await graph.ask(POSTS, channels=channels)
     return {(row["day"], row["edge"], row["sight"], row["to"]): sorted(row["posts"]) for row in rows}

@@ -49,7 +49,7 @@ class Limit:
     number: float
     is_lower_bound: bool = False
 
-    def missed(self, result: Mapping[str, Any]) -> str | None:
+    def explain_miss(self, result: Mapping[str, Any]) -> str | None:
         """What is wrong; None if the figure keeps to the limit."""
         value: Any = result
         for name in self.figure.split("."):
@@ -85,7 +85,7 @@ def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limi
     missed = [
         why
         for limit in limits
-        if (why := replace(limit, number=others.get(limit.figure, limit.number)).missed(result))
+        if (why := replace(limit, number=others.get(limit.figure, limit.number)).explain_miss(result))
     ]
     for why in missed:
         print(f"LIMIT MISSED: {why}", file=sys.stderr)
@@ -160,7 +160,7 @@ def cpu_seconds(pid: int) -> float:
     )
 
 
-async def postmaster_of(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
+async def find_postmaster(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
     """The process id of the server, which is on this machine."""
     folder = Path(await admin.fetchval("SHOW data_directory"))
     return int((folder / "postmaster.pid").read_text(encoding="ascii").splitlines()[0])

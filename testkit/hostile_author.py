@@ -1,4 +1,4 @@
-"""Who publishes what bench/hostile.py measures with, and the web that the posts link to."""
+"""Who publishes what bench/studies/hostile.py measures with, and the web that the posts link to."""
 
 import asyncio
 import hashlib
@@ -90,7 +90,7 @@ class Author:
             attempts=0,
             access_hash=0,
         )
-        await self.app.system.media.stored(job, sha256, len(data))
+        await self.app.system.media.mark_stored(job, sha256, len(data))
 
     async def send(self, body: bytes) -> None:
         await self._ask("POST", "/channels", content=body, headers={"Content-Type": "application/json"})

@@ -141,11 +141,11 @@ def pictures() -> dict[str, bytes]:
         "a bomb of pixels": _png(30_000, 30_000, b""),
         "more pixels than it says": _png(10, 10, zlib.compress(bytes(30_000_000), 1)),
         "no end": _png(4_000, 4_000, zlib.compress(bytes(1_000)))[:-20],
-        "noise": _saved(Image.effect_noise((2_500, 2_500), 100), "PNG"),
-        "stripes": _saved(Image.frombytes("L", (4_000, 4_000), b"\x00\xff" * 8_000_000), "PNG"),
-        "a line": _saved(Image.new("L", (60_000, 1)), "PNG"),
+        "noise": _save_image(Image.effect_noise((2_500, 2_500), 100), "PNG"),
+        "stripes": _save_image(Image.frombytes("L", (4_000, 4_000), b"\x00\xff" * 8_000_000), "PNG"),
+        "a line": _save_image(Image.new("L", (60_000, 1)), "PNG"),
         "words": b"not a picture " * 10_000,
-        "half a photograph": _saved(Image.effect_noise((2_000, 2_000), 80), "JPEG")[:50_000],
+        "half a photograph": _save_image(Image.effect_noise((2_000, 2_000), 80), "JPEG")[:50_000],
     }
 
 
@@ -179,7 +179,7 @@ def bodies() -> dict[str, bytes]:
     return {name: json.dumps(wish).encode() for name, wish in wishes.items()} | deep
 
 
-def counted() -> int:
+def count_contents() -> int:
     return (
         len(texts())
         + len(edits())
@@ -192,10 +192,10 @@ def counted() -> int:
 
 
 def ordinary_picture(number: int) -> bytes:
-    return _saved(Image.effect_noise((600, 400), 20 + number % 50), "JPEG")
+    return _save_image(Image.effect_noise((600, 400), 20 + number % 50), "JPEG")
 
 
-def _saved(image: Image.Image, kind: str) -> bytes:
+def _save_image(image: Image.Image, kind: str) -> bytes:
     written = io.BytesIO()
     image.save(written, kind)
     return written.getvalue()

@@ -23,7 +23,7 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit import hostile_contents as contents
-from testkit.api_clients import key_of
+from testkit.api_clients import create_key_header
 from testkit.factories import make_channel, make_page, make_post
 from testkit.harness import percentile
 from testkit.hostile_author import Author, serve_web
@@ -133,7 +133,7 @@ def hostile_steps(author: Author) -> Iterator[Step]:
         yield from (partial(author.follow_list, text) for text in author.lists.values())
 
 
-def mixed(steps: Iterator[Step], count: int) -> list[Step]:
+def mix_steps(steps: Iterator[Step], count: int) -> list[Step]:
     """So many of them, the kinds side by side and not one after another."""
     taken = list(itertools.islice(steps, count))
     return [taken[place * 31 % len(taken)] for place in range(len(taken))] if len(taken) % 31 else taken
@@ -157,11 +157,11 @@ async def drive(author: Author, steps: Sequence[Step], probes: Sequence[Probe]) 
     return Run(probes, len(steps), time.monotonic() - began)
 
 
-def tell(what: str) -> None:
+def print_progress(what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
-async def settled(admin: Admin) -> float:
+async def wait_until_settled(admin: Admin) -> float:
     """Until nothing is on its way any more; how many seconds that took."""
     began = time.monotonic()
     while await admin.fetchval(ON_THEIR_WAY) and time.monotonic() - began < SETTLED_SECONDS:
@@ -224,7 +224,7 @@ async def measure(environ: Mapping[str, str], folder: Path, *, seconds: float) -
         stack.push_async_callback(admin.close)
         web_port = await stack.enter_async_context(serve_web())
         author_id, channel_id, other_id = await inhabitants(app)
-        keys = [await key_of(app, tenant_id) for tenant_id in (author_id, other_id)]
+        keys = [await create_key_header(app, tenant_id) for tenant_id in (author_id, other_id)]
         api = f"http://127.0.0.1:{environ['API_PORT']}"
         process = await stack.enter_async_context(installation(environ, web_port, folder / "tga.log"))
         client = await stack.enter_async_context(
@@ -238,17 +238,17 @@ async def measure(environ: Mapping[str, str], folder: Path, *, seconds: float) -
             return [Probe("health", f"{api}/health", {}), Probe("feed", f"{api}/api/v1/feed", keys[1])]
 
         count = round(seconds * PER_SECOND)
-        tell("warming up")
+        print_progress("warming up")
         await drive(
-            author, mixed(ordinary_steps(author), count // 4), probes()
+            author, mix_steps(ordinary_steps(author), count // 4), probes()
         )  # what is loaded once is loaded now
-        tell("ordinary contents")
-        ordinary = await drive(author, mixed(ordinary_steps(author), count), probes())
-        waits = [await settled(admin)]
+        print_progress("ordinary contents")
+        ordinary = await drive(author, mix_steps(ordinary_steps(author), count), probes())
+        waits = [await wait_until_settled(admin)]
         before = proportional_mb([process.pid])
-        tell("hostile contents")
-        hostile = await drive(author, mixed(hostile_steps(author), count), probes())
-        waits.append(await settled(admin))
+        print_progress("hostile contents")
+        hostile = await drive(author, mix_steps(hostile_steps(author), count), probes())
+        waits.append(await wait_until_settled(admin))
         after = proportional_mb([process.pid])
         return Figures(
             probe_ratio=round(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from telegram_assistant.language.sentences import split_sentences
-from testkit.provider_server import Asked
+from testkit.provider_server import ChatRequest
 
 INVENTED_SHARE = 0.3
 MAX_SENTENCES = 4
@@ -73,7 +73,7 @@ class InventingModel:
     planted: set[str] = field(default_factory=set)
     written: int = 0
 
-    def answer(self, question: Asked) -> str:
+    def answer(self, question: ChatRequest) -> str:
         hand = random.Random(f"{self.seed}{question.user.partition('PASSAGES')[2][:2000]}")
         lines = []
         for number, text in _PASSAGE.findall(question.user)[:MAX_SENTENCES]:

@@ -13,7 +13,7 @@ from telegram_assistant.ai.local.models import ModelCard, folder_of, write_card
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-def packaged_models(models: Path) -> Path:
+def package_models(models: Path) -> Path:
     """The folder, with the model in it."""
     folder = folder_of(models, MINILM)
     folder.mkdir(parents=True)

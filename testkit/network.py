@@ -30,13 +30,13 @@ def leave_network() -> None:
         Path("/proc/self/gid_map").write_text(f"{group_id} {group_id} 1", encoding="ascii")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING))
-    before = refused_connections()
+    before = count_refused_connections()
     with socket.socket() as probe:
         assert probe.connect_ex(DOCUMENTATION) != 0
-    assert refused_connections() == before + 1, "the kernel does not count what it refuses"
+    assert count_refused_connections() == before + 1, "the kernel does not count what it refuses"
 
 
-def refused_connections() -> int:
+def count_refused_connections() -> int:
     """Attempts to connect or send to anything but loopback, by all processes in this namespace,
     name look-ups included.
     """

@@ -32,7 +32,7 @@ ADDRESS = "http://127.0.0.1:8000"
 DONE = re.compile(r"^::(\d+)$")
 DEMO = re.compile(r"^Open (http\S+)")
 FIRST_OWNER = re.compile(r'"(http[^"]+/start\?code=\w+)"')
-HTMX = "src/telegram_assistant/web/static/vendor/htmx.min.js"
+BROWSER_FILES = "src/telegram_assistant/web/static/vendor"
 
 
 def commands(readme: str) -> list[str]:
@@ -168,7 +168,7 @@ def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
                 *(CHECKOUT / ".venv").glob("lib/*/site-packages/uv"),
                 *(CHECKOUT / ".venv").glob("lib/*/site-packages/uv-*"),
                 CHECKOUT / ".venv/bin/uv",
-                CHECKOUT / HTMX,
+                CHECKOUT / BROWSER_FILES,
             ):
                 take_along(part, folder / part.relative_to(CHECKOUT))
         try:

@@ -7,7 +7,7 @@ import base64
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +21,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 CREDENTIALS = base64.b64encode(b"client:secret").decode()
-NOTHING = '{"tags": [], "entities": [], "description": "", "text": ""}'
+EMPTY_ANSWER = '{"tags": [], "entities": [], "description": "", "text": ""}'
 
 
 @dataclass
-class Asked:
+class ChatRequest:
     """A chat request as the server heard it."""
 
     path: str
@@ -47,7 +47,10 @@ class FakeServer:
     """Set what it shall answer; read what it was asked."""
 
     url: str = ""
-    says: Callable[[Asked], str] = lambda _asked: NOTHING
+    says: Callable[[ChatRequest], str] = lambda _asked: EMPTY_ANSWER
+    embeds: Callable[[Sequence[str]], Sequence[Sequence[float]]] = lambda texts: [
+        [float(len(text)), 1.0, 0.5] for text in texts
+    ]
     finish_reason: str = "stop"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -62,19 +65,22 @@ class FakeServer:
     piece_gate: asyncio.Event | None = None
     breaks_off: bool = False
     """After the first piece."""
-    asked: list[Asked] = field(default_factory=list)
-    heard: Counter[str] = field(default_factory=Counter)
+    requests: list[ChatRequest] = field(default_factory=list)
+    request_counts: Counter[str] = field(default_factory=Counter)
     tokens: list[str] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
+    embedded_texts: list[str] = field(default_factory=list)
+    authorizations: list[str] = field(default_factory=list)
+    """Of requests for vectors."""
     max_at_once: int = 0
     at_once: int = 0
 
     @property
     def calls(self) -> int:
         """Everything that would have cost money."""
-        return self.heard["chat"] + self.heard["embeddings"]
+        return self.request_counts["chat"] + self.request_counts["embeddings"]
 
     def gigachat(self, **more: str) -> dict[str, str]:
         return {
@@ -88,7 +94,7 @@ class FakeServer:
         return {"OPENAI_BASE_URL": f"{self.url}/v1", **more}
 
     async def oauth(self, request: Request) -> Response:
-        self.heard["oauth"] += 1
+        self.request_counts["oauth"] += 1
         form = (await request.body()).decode()
         if request.headers["authorization"] != f"Basic {CREDENTIALS}" or "rquid" not in request.headers:
             return JSONResponse({"code": 4, "message": "Can't decode 'Authorization' header"}, 401)
@@ -100,11 +106,11 @@ class FakeServer:
 
     async def chat(self, request: Request) -> Response:
         body = await request.json()
-        if (refused := self._refused(request)) is not None:
+        if (refused := self._refuse(request)) is not None:
             return refused
-        question = Asked(request.url.path, body, dict(request.headers))
-        self.asked.append(question)
-        self.heard["chat"] += 1
+        question = ChatRequest(request.url.path, body, dict(request.headers))
+        self.requests.append(question)
+        self.request_counts["chat"] += 1
         self.at_once += 1
         self.max_at_once = max(self.max_at_once, self.at_once)
         try:
@@ -160,21 +166,23 @@ class FakeServer:
 
     async def embeddings(self, request: Request) -> Response:
         body = await request.json()
-        if (refused := self._refused(request)) is not None:
+        if (refused := self._refuse(request)) is not None:
             return refused
-        self.heard["embeddings"] += 1
+        self.request_counts["embeddings"] += 1
+        self.authorizations.append(request.headers.get("authorization", ""))
         if self.status != 200:
             return JSONResponse({"message": "no"}, self.status, self.headers)
         texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
         self.names.append(body["model"])
+        self.embedded_texts += texts
         rows = [
             {
                 "object": "embedding",
                 "index": number,
-                "embedding": [float(len(text)), 1.0, 0.5],
+                "embedding": list(vector),
                 "usage": {"prompt_tokens": 3},
             }
-            for number, text in enumerate(texts)
+            for number, vector in enumerate(self.embeds(texts))
         ]
         return JSONResponse(
             {
@@ -186,13 +194,13 @@ class FakeServer:
         )
 
     async def upload(self, request: Request) -> Response:
-        if (refused := self._refused(request)) is not None:
+        if (refused := self._refuse(request)) is not None:
             return refused
         name, data = _file_in(await request.body())
         file_id = str(uuid4())
         self.files[file_id] = data
         self.names.append(name)
-        self.heard["upload"] += 1
+        self.request_counts["upload"] += 1
         return JSONResponse(
             {
                 "id": file_id,
@@ -205,17 +213,17 @@ class FakeServer:
         )
 
     async def delete(self, request: Request) -> Response:
-        self.heard["delete"] += 1
+        self.request_counts["delete"] += 1
         file_id = request.path_params["file_id"]
         del self.files[file_id]
         return JSONResponse({"id": file_id, "deleted": True})
 
-    def _refused(self, request: Request) -> Response | None:
+    def _refuse(self, request: Request) -> Response | None:
         if (
             request.url.path.startswith("/api/")
             and request.headers.get("authorization") != f"Bearer {(self.tokens or ['none'])[-1]}"
         ):
-            self.heard["refused"] += 1
+            self.request_counts["refused"] += 1
             return JSONResponse({"status": 401, "message": "Token has expired"}, 401)
         return None
 
@@ -291,5 +299,5 @@ async def fake_server(*, certificate: Path | None = None) -> AsyncIterator[FakeS
         await serving
 
 
-def saying(**answer: object) -> Callable[[Asked], str]:
+def saying(**answer: object) -> Callable[[ChatRequest], str]:
     return lambda _asked: json.dumps(answer, ensure_ascii=False)

@@ -60,7 +60,7 @@ def placeholders(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
 
 
-def updated_catalogue() -> str:
+def update_catalogue() -> str:
     """The catalogue with every declared reason and no other; a new one has no translation yet."""
     path = CHECKOUT / CATALOGUE
     written = path.read_text(encoding="utf-8")

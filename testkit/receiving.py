@@ -49,7 +49,7 @@ class Webhook:
     answer: Callable[[Request], bytes] = lambda _request: b""
     answers_after_seconds: float = 0.0
     """It has the request long before the sender knows: whoever is killed meanwhile sends it again."""
-    taken: list[Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -62,7 +62,7 @@ class Webhook:
         }
         request = Request(headers, await reader.readexactly(int(headers["content-length"])))
         if self.status == 200:
-            self.taken.append(request)
+            self.requests.append(request)
         await asyncio.sleep(self.answers_after_seconds)
         answer = self.answer(request)
         more = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
@@ -125,7 +125,7 @@ class MailServer:
     """A server that speaks as much SMTP as a client needs, and keeps every mail that it takes."""
 
     port: int = 0
-    taken: list[EmailMessage] = field(default_factory=list)
+    messages: list[EmailMessage] = field(default_factory=list)
     logins: list[str] = field(default_factory=list)
     senders: list[str] = field(default_factory=list)
 
@@ -136,7 +136,7 @@ class MailServer:
             if verb == "DATA":
                 writer.write(b"354 go on\r\n")
                 raw = (await reader.readuntil(b"\r\n.\r\n"))[:-3]
-                self.taken.append(message_from_bytes(raw, policy=policy.default))
+                self.messages.append(message_from_bytes(raw, policy=policy.default))
             elif verb == "AUTH":
                 self.logins.append(base64.b64decode(line.split()[2]).decode().strip("\0"))
             elif verb == "MAIL":
@@ -155,7 +155,7 @@ class MailServer:
 
 
 @asynccontextmanager
-async def served[S: (Webhook, MailServer, HostileWebhook)](server: S) -> AsyncIterator[S]:
+async def serve[S: (Webhook, MailServer, HostileWebhook)](server: S) -> AsyncIterator[S]:
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     server.port = listening.sockets[0].getsockname()[1]
     async with listening:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import asyncpg
 
-PAGE = Path(__file__).parent.parent / "docs/schema.md"
+SCHEMA_PAGE = Path(__file__).parent.parent / "docs/schema.md"
 
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "Tenants and access": (
@@ -37,8 +37,12 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "digests",
         "interests",
         "feedback",
+        "story_marks",
         "mutes",
         "saved_searches",
+        "public_links",
+        "lists",
+        "list_items",
     ),
     "Telegram accounts": (
         "telegram_accounts",
@@ -53,6 +57,8 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Channels and subscriptions": (
         "channels",
         "subscriptions",
+        "channel_records",
+        "channel_record_posts",
         "channel_requests",
         "joined_channels",
         "followed_folders",
@@ -84,6 +90,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "story_posts",
         "story_links",
         "written_summaries",
+        "posts_apart",
         "post_terms",
         "term_postings",
         "term_counts",
@@ -129,14 +136,13 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 HEAD = """\
 # Schema
 
-Every table of PostgreSQL, by subject. `python -m testkit.schema_diagram` writes this page \
+This page draws every table of PostgreSQL, by subject. `python -m testkit.schema_diagram` writes this page \
 from the catalogue of a migrated database, and
 `tests/stores/postgres/test_schema_diagram.py` fails when it is out of date. Do not edit it by hand.
 
-A table's class says what a tenant sees: *tenant* its own rows, *person* those of one of its people, \
-*subscribed* the rows of channels it
-follows, *system* nothing
-([isolation](tenants.md#isolation)). A solid line is a foreign key. \
+The class of a table decides which rows a tenant sees: *tenant* its own, *person* those of the person \
+that it works for, *subscribed* those of
+channels that it follows, *system* none ([isolation](tenants.md#isolation)). A solid line is a foreign key.
 A dotted line is a reference without one: the tables of posts are partitioned by
 channel, and no foreign key crosses partitions, so that they can move to other servers. \
 Partitions are left out.
@@ -226,10 +232,10 @@ async def read_schema(
         Reference(row["table"], row["target"], row["columns"], is_enforced=True)
         for row in await connection.fetch(FOREIGN_KEYS)
     ]
-    return tables, tuple(sorted([*keys, *_unenforced(tables, keys)]))
+    return tables, tuple(sorted([*keys, *_unenforced_references(tables, keys)]))
 
 
-def _unenforced(tables: dict[str, Table], keys: Sequence[Reference]) -> list[Reference]:
+def _unenforced_references(tables: dict[str, Table], keys: Sequence[Reference]) -> list[Reference]:
     """References by the names of columns: to posts, channels, files and tenants,
     where no foreign key says so.
     """
@@ -258,9 +264,20 @@ def draw_page(tables: dict[str, Table], references: Sequence[Reference]) -> str:
     placed = [name for names in SUBJECTS.values() for name in names]
     if sorted(placed) != sorted(tables):
         raise ValueError(f"SUBJECTS and the database differ in {sorted(set(placed) ^ set(tables))}")
-    return HEAD + "".join(
-        _draw_subject(subject, names, tables, references) for subject, names in SUBJECTS.items()
+    return (
+        HEAD
+        + _draw_contents()
+        + "".join(_draw_subject(subject, names, tables, references) for subject, names in SUBJECTS.items())
     )
+
+
+def _draw_contents() -> str:
+    """A link to each subject, with the number of its tables."""
+    links = [
+        f"- [{subject}](#{subject.lower().replace(' ', '-')}): {len(names)} tables"
+        for subject, names in SUBJECTS.items()
+    ]
+    return "\n" + "\n".join(links) + "\n"
 
 
 def _draw_subject(
@@ -296,7 +313,7 @@ def _draw_column(column: Column) -> str:
 async def main() -> None:
     connection = await asyncpg.connect(os.environ["DATABASE_ADMIN_URL"])
     try:
-        PAGE.write_text(draw_page(*await read_schema(connection)), encoding="utf-8")
+        SCHEMA_PAGE.write_text(draw_page(*await read_schema(connection)), encoding="utf-8")
     finally:
         await connection.close()
 

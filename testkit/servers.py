@@ -50,7 +50,7 @@ def own_servers(*names: str) -> Iterator[OwnServers]:
         with servers_in(folder, *names) as servers:
             yield servers
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # helpers of a browser may still write for a moment
 
 
 @contextmanager

@@ -71,5 +71,6 @@ def simulator(*options: str, limits: str = "off") -> Iterator[Running]:
 
 
 def client_for(session: str) -> TelegramClient:
-    TelegramClient._config = None  # noqa: SLF001 -- Telethon keeps the list of data centres in the class; another simulator has other ports
+    # Telethon keeps the list of data centres in the class; another simulator has other ports.
+    TelegramClient._config = None  # noqa: SLF001 -- there is no other way to forget it
     return TelegramClient(StringSession(session), 1, "x", flood_sleep_threshold=0, receive_updates=False)

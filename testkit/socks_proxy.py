@@ -25,14 +25,14 @@ class Proxy:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             await asyncio.sleep(self.slow_seconds)
-            wanted = await self._greeted(reader, writer)
+            wanted = await self._read_greeting(reader, writer)
             if wanted is not None:
                 self.connected_to.append(wanted)
                 there_reader, there_writer = await asyncio.open_connection(*wanted)
                 await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer))
         writer.close()
 
-    async def _greeted(
+    async def _read_greeting(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[str, int] | None:
         match await reader.readexactly(1):

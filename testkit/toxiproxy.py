@@ -37,13 +37,13 @@ class ToxiProxy:
         """All toxics away; connections that lost bytes are cut, as a network does in the end."""
         for toxic in (await self._api.get(f"/proxies/{self._name}/toxics")).json():
             await self._api.delete(f"/proxies/{self._name}/toxics/{toxic['name']}")
-        await self.cut()
+        await self.disable()
 
-    async def cut(self) -> None:
+    async def disable(self) -> None:
         for enabled in (False, True):
-            await self.let(enabled=enabled)
+            await self.set_enabled(enabled=enabled)
 
-    async def let(self, *, enabled: bool) -> None:
+    async def set_enabled(self, *, enabled: bool) -> None:
         """Connections through, or none; those that are open are cut."""
         await self._api.post(f"/proxies/{self._name}", json={"enabled": enabled})
 

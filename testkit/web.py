@@ -41,7 +41,7 @@ class Site:
     """One server: what it answers, and what it was asked."""
 
     pages: dict[str, bytes | Reply] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     connections: int = 0
 
@@ -50,7 +50,7 @@ class Site:
         with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             path = head.split(" ")[1]
-            self.asked.append(path)
+            self.requested_paths.append(path)
             self.heads.append(head)
             page = (
                 self.pages.get(path)
@@ -65,7 +65,7 @@ class Site:
         writer.close()
 
     def count(self, path: str) -> int:
-        return self.asked.count(path)
+        return self.requested_paths.count(path)
 
 
 @dataclass

@@ -17,7 +17,12 @@ from telegram_assistant.api.site import build_site
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people.people import NewSession, Visit, make_login_link, sign_in_by_link
+from telegram_assistant.features.people.people import (
+    BrowserVisit,
+    NewSession,
+    make_login_link,
+    sign_in_by_link,
+)
 from telegram_assistant.settings import Settings
 from telegram_assistant.web.cookies import HOST_ONLY, SESSION
 from telegram_assistant.web.site import build_web
@@ -86,7 +91,7 @@ class Browser:
 
 
 @asynccontextmanager
-async def browser_of(app: App, *, address: str = "", language: str = "en") -> AsyncIterator[Browser]:
+async def open_browser(app: App, *, address: str = "", language: str = "en") -> AsyncIterator[Browser]:
     transport = httpx.ASGITransport(
         app=build_web(app, api=build_site(app)).site, client=(address or fresh_address(), 1)
     )
@@ -103,27 +108,27 @@ async def member_browser(
     """The browser of a new person who is a member of the tenant and logged in."""
     member = await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}", role=role)
     begun = await begin_session(app, member.user_id)
-    async with browser_of(app, language=language) as browser:
+    async with open_browser(app, language=language) as browser:
         browser.client.cookies.set((HOST_ONLY if app.settings.web.is_https else "") + SESSION, begun.token)
         browser.user_id = member.user_id
-        browser.base = f"/t/{await public_id_of(app, begun.token, tenant_id)}"
+        browser.base = f"/t/{await load_public_id(app, begun.token, tenant_id)}"
         yield browser
 
 
 async def begin_session(app: App, user_id: UserId, *, agent: str = "test") -> NewSession:
     """A session of the person, who comes by a link of the operator's."""
     link = await make_login_link(user_id, users=app.system.users, created_by="test")
-    return await sign_in_by_link(link, people=app.api.people, visit=Visit(agent))
+    return await sign_in_by_link(link, people=app.api.people, visit=BrowserVisit(agent))
 
 
-async def public_id_of(app: App, token: str, tenant_id: TenantId) -> UUID:
+async def load_public_id(app: App, token: str, tenant_id: TenantId) -> UUID:
     session = await app.api.people.session(token)
     assert session is not None
     return next(membership.tenant for membership in session.memberships if membership.tenant_id == tenant_id)
 
 
 @asynccontextmanager
-async def served_web(app: App) -> AsyncIterator[str]:
+async def serve_web(app: App) -> AsyncIterator[str]:
     """The address on which the real server serves the pages."""
     web = build_web(app, api=build_site(app))
     server = HttpServer(web.site, request_timeout_seconds=10)

@@ -67,10 +67,10 @@ async def test_a_job_that_could_not_be_claimed_once_is_as_its_last_run_says(
     async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
         for current_job in (job, failing):
             await run_job(current_job, app=app, health=health, now=now)
-        await road.let(enabled=False)
+        await road.set_enabled(enabled=False)
         await run_job(job, app=app, health=health, now=now)
         assert health.parts()[f"job {job.name}"]["status"] == "failing"
-        await road.let(enabled=True)
+        await road.set_enabled(enabled=True)
         for current_job in (job, failing):
             await run_job(current_job, app=app, health=health, now=now)
     assert len(runs) == 1
@@ -82,14 +82,14 @@ async def test_a_job_that_could_not_be_claimed_is_tried_again_soon(database: dic
     job, runs = make_job(every=timedelta(days=1))
     stopping, health = asyncio.Event(), Health(probes={})
     async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
-        await road.let(enabled=False)
+        await road.set_enabled(enabled=False)
         loop = asyncio.create_task(
             clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping)
         )
         async with asyncio.timeout(60):
             while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
                 await asyncio.sleep(0.02)
-            await road.let(enabled=True)
+            await road.set_enabled(enabled=True)
             while health.parts()[f"job {job.name}"]["status"] != "ok":
                 await asyncio.sleep(0.02)
         stopping.set()
@@ -107,7 +107,7 @@ async def test_a_job_that_had_to_wait_for_a_server_goes_on_when_it_is_back(datab
         async def run(app: App, now: datetime) -> str:
             runs.append(now)
             if len(runs) == 1:
-                await road.let(enabled=False)
+                await road.set_enabled(enabled=False)
             await app.system.tenants.answers()
             return "did it"
 
@@ -122,7 +122,7 @@ async def test_a_job_that_had_to_wait_for_a_server_goes_on_when_it_is_back(datab
         async with asyncio.timeout(60):
             while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
                 await asyncio.sleep(0.02)
-            await road.let(enabled=True)
+            await road.set_enabled(enabled=True)
             while health.parts()[f"job {job.name}"]["status"] != "ok":
                 await asyncio.sleep(0.02)
         stopping.set()

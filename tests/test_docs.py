@@ -1,4 +1,4 @@
-"""What the documentation shows is true."""
+"""The documentation agrees with the code."""
 
 import asyncio
 import os
@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
+from telegram_assistant.web.page import Page
+from telegram_assistant.web.site import OF_TENANT
 from testkit.checkouts import CHECKOUT, copy_checkout
 from testkit.engines import free_port
 from testkit.factories import make_channel, make_page, make_post
@@ -29,7 +32,119 @@ from tests.streams.conftest import until
 
 STAGES = (CHECKOUT / "docs/stages.md").read_text(encoding="utf-8")
 PROGRAM = CHECKOUT / "src/telegram_assistant"
-PAGES = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
+PAGES = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), CHECKOUT / "bench/README.md"]
+
+
+def section(place: str) -> str:
+    """The text under a heading, up to the next heading."""
+    name, _, anchor = place.partition("#")
+    text = re.sub(r"```.*?```", "", (CHECKOUT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
+        heading = part.partition("\n")[0].lstrip("# ").lower()
+        if re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") == anchor:
+            return part
+    raise AssertionError(f"there is no section {place}")
+
+
+def test_the_layers_of_the_architecture_are_those_that_are_enforced() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    enforced = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    page = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
+    block = re.search(r"```\n(.*?)```", page.partition("## Layers")[2], re.DOTALL)
+    assert block is not None
+    assert block[1].splitlines() == enforced
+
+
+def test_every_package_has_a_row_in_the_architecture() -> None:
+    page = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = page.partition("## Packages")[2].partition("\n### ")[0]
+    first_columns = " ".join(re.findall(r"^\| (.*?) \|", rows, re.MULTILINE))
+    named = {path.partition("/")[0] for path in re.findall(r"`([\w/.]+)`", first_columns)}
+    existing = {
+        path.name
+        for path in PROGRAM.iterdir()
+        if path.name[0] != "_" and (path.is_dir() or path.suffix == ".py")
+    }
+    assert existing - named == {"clock.py"}, "`clock.py` is explained beside `jobs.py`"
+    assert named <= existing
+
+
+def recipes_of_contributing() -> str:
+    page = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return page.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+
+
+def test_the_glossary_and_the_recipe_know_every_class_of_tables() -> None:
+    functions = (PROGRAM / "stores/postgres/migrations/classes.py").read_text(encoding="utf-8")
+    classes = set(re.findall(r"^def (\w+)_table\(", functions, re.MULTILINE))
+    assert len(classes) == 4
+    row = re.search(r"^\| table class \|.*$", section("docs/glossary.md#tenants-and-access"), re.MULTILINE)
+    assert row is not None
+    assert set(re.findall(r"\*(\w+)\*", row[0])) == classes
+    recipes = recipes_of_contributing()
+    assert set(re.findall(r"`(\w+)_table`", recipes)) == classes
+
+
+def test_the_sets_that_recipes_name_exist() -> None:
+    """A name in capitals, a list of stores and a private function are defined in a file of their recipe."""
+    recipes = recipes_of_contributing()
+    missing = []
+    for recipe in re.split(r"^(?=\*\*A)", recipes, flags=re.MULTILINE):
+        paths = set(re.findall(r"`([\w/]+\.py)`", recipe))
+        code = "\n".join(
+            (root / path).read_text(encoding="utf-8")
+            for path in paths
+            for root in (CHECKOUT, PROGRAM)
+            if (root / path).exists()
+        )
+        names = set(re.findall(r"`([A-Z]{3,}(?:_[A-Z]+)*|[A-Z][a-z]+Stores|_\w+)`", recipe)) - EXAMPLE_NAMES
+        missing += [
+            f"{recipe.partition(chr(10))[0]}: {name}"
+            for name in names
+            if not re.search(rf"^(?:class |async def |def )?{name}\b", code, re.MULTILINE)
+        ]
+    assert missing == []
+
+
+EXAMPLE_NAMES = {"NAME", "VERSION", "CHECK"}
+
+
+def test_the_recipe_of_a_store_names_every_list_of_stores() -> None:
+    lists = set(
+        re.findall(
+            r"^class (\w+Stores)\b",
+            (PROGRAM / "stores/postgres/stores.py").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
+    recipes = recipes_of_contributing()
+    assert set(re.findall(r"`(\w+Stores)`", recipes)) == lists
+
+
+def test_every_document_is_linked() -> None:
+    linked = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in PAGES
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+        if "://" not in link
+    }
+    found_by_name = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+    assert [page for page in PAGES if page not in linked and page.name not in found_by_name] == []
+
+
+def test_every_page_of_a_tenant_is_linked_from_a_template_or_a_script() -> None:
+    """Pages that need an id are linked where the thing is listed: their fixed beginning is looked for."""
+    web = PROGRAM / "web"
+    sources = [*web.rglob("*.html"), *web.glob("static/*.js"), *web.rglob("*.py")]
+    texts = [file.read_text(encoding="utf-8") for file in sources if file.name != "site.py"]
+    unlinked = []
+    for route in OF_TENANT:
+        if isinstance(route, Page):
+            beginning, parameter, _ = route.path.partition("{")
+            end = "" if parameter else r"(?:[\"'`?#{]|$)"
+            if not any(re.search(rf"[\"'`}}]{re.escape(beginning)}{end}", text) for text in texts):
+                unlinked.append(route.path)
+    assert unlinked == []
 
 
 def anchors(page: Path) -> set[str]:
@@ -63,15 +178,18 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert broken == []
 
 
+INVENTED = ("urgency.py", "/notes.py", "_notes.py")
+
+
 def test_modules_that_pages_name_exist() -> None:
-    """As a path from the checkout or from the package; `stages.md` invents one stage."""
+    """As a path from the checkout or from the package; `stages.md` and `tutorial.md` invent some."""
     missing = []
     for page in PAGES:
         for path in set(
             re.findall(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b", page.read_text(encoding="utf-8"))
         ):
             roots = (CHECKOUT, PROGRAM, CHECKOUT / "src/telegram_simulator")
-            if "urgency" not in path and not any((root / path).exists() for root in roots):
+            if not path.endswith(INVENTED) and not any((root / path).exists() for root in roots):
                 missing.append(f"{page.relative_to(CHECKOUT)}: {path}")
     tour = (CHECKOUT / "docs/code-tour.md").read_text(encoding="utf-8")
     modules = set(
@@ -175,20 +293,20 @@ async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
         sys.executable, "-m", "telegram_assistant", "run", "--roles", "worker", env=environ, cwd=tmp_path
     )
     try:
-        await until(lambda: told(redis, channel_id), seconds=120)
-        await until(lambda: shown(port), seconds=120)
+        await until(lambda: is_announced(redis, channel_id), seconds=120)
+        await until(lambda: is_listed(port), seconds=120)
     finally:
         worker.send_signal(signal.SIGTERM)
         assert await worker.wait() == 0
         await redis.aclose()
 
 
-async def told(redis: Redis, channel_id: int) -> bool:
+async def is_announced(redis: Redis, channel_id: int) -> bool:
     entries: Any = await redis.xrange(stream_key(PostTagged, Lane.LIVE))
     return any(f'"{channel_id}/1"'.encode() in fields[PAYLOAD] for _, fields in entries)
 
 
-async def shown(port: int) -> bool:
+async def is_listed(port: int) -> bool:
     """Health lists every stage with its state, its lag and its last success; metrics count it."""
     async with httpx.AsyncClient() as client:
         parts = (await client.get(f"http://127.0.0.1:{port}/health/details")).json()["parts"]

@@ -70,7 +70,7 @@ class Crowd:
     requests: dict[Request, asyncio.Task[None]] = field(default_factory=dict)
     granted: list[Caller] = field(default_factory=list)
 
-    def of(self, *, running: bool) -> list[Request]:
+    def requests_in_state(self, *, running: bool) -> list[Request]:
         return [
             request
             for request, task in self.requests.items()
@@ -85,7 +85,7 @@ class Crowd:
             present := [request for request, task in self.requests.items() if not task.done()]
         ):
             self.requests[present[number % len(present)]].cancel()
-        elif running := self.of(running=True):
+        elif running := self.requests_in_state(running=True):
             chosen = running[number % len(running)]
             chosen.is_failing, chosen.leaves_early = step is Step.FAIL, step is Step.LEAVE
             chosen.end.set()
@@ -128,7 +128,7 @@ def test_nobody_runs_more_than_allowed_and_no_free_place_stays_empty(
         crowd = Crowd(FairQueue(WorkKind.ORDINARY, LIMITS))
         for step in taken:
             await crowd.take(*step)
-            running, waiting = crowd.of(running=True), crowd.of(running=False)
+            running, waiting = crowd.requests_in_state(running=True), crowd.requests_in_state(running=False)
             assert len(running) <= LIMITS.max_running
             assert max(per_tenant(running).values(), default=0) <= LIMITS.max_running_per_tenant
             assert (
@@ -157,8 +157,12 @@ def test_a_tenant_waits_behind_at_most_one_turn_of_each_other_tenant(
             defaultdict[int, Counter[int]](Counter),
         )
         for step in taken:
-            before, running = len(crowd.granted), crowd.of(running=True)
-            due = {request.who[0] for request in crowd.of(running=False) if could_run(request, running)}
+            before, running = len(crowd.granted), crowd.requests_in_state(running=True)
+            due = {
+                request.who[0]
+                for request in crowd.requests_in_state(running=False)
+                if could_run(request, running)
+            }
             await crowd.take(*step)
             for tenant, _ in crowd.granted[before:]:
                 overtaken.pop(tenant, None)
@@ -166,8 +170,8 @@ def test_a_tenant_waits_behind_at_most_one_turn_of_each_other_tenant(
                     overtaken[other][tenant] += 1
             still_due = {
                 request.who[0]
-                for request in crowd.of(running=False)
-                if could_run(request, crowd.of(running=True))
+                for request in crowd.requests_in_state(running=False)
+                if could_run(request, crowd.requests_in_state(running=True))
             }
             for tenant in set(overtaken) - still_due:
                 del overtaken[tenant]
@@ -191,7 +195,11 @@ def test_whoever_failed_left_early_or_was_cancelled_leaves_nothing_behind(
         after = Crowd(queue)
         for who in ((0, "a"), (0, "b"), (1, "a"), (2, "a")):
             await after.take(Step.ARRIVE, who, 0)
-        assert [request.who for request in after.of(running=True)] == [(0, "a"), (0, "b"), (1, "a")]
+        assert [request.who for request in after.requests_in_state(running=True)] == [
+            (0, "a"),
+            (0, "b"),
+            (1, "a"),
+        ]
         await after.end()
 
     asyncio.run(follow())
@@ -215,7 +223,10 @@ async def test_one_caller_leaves_half_of_the_line_to_the_others_of_its_tenant() 
     for who in [(1, "flood")] * 8 + [(1, "colleague")] * 2:
         await crowd.take(Step.ARRIVE, who, 0)
     assert sum(request.is_refused for request in crowd.requests) == 8 - 1 - 2
-    assert sorted(request.who[1] for request in crowd.of(running=True)) == ["colleague", "flood"]
+    assert sorted(request.who[1] for request in crowd.requests_in_state(running=True)) == [
+        "colleague",
+        "flood",
+    ]
     await crowd.end()
 
 
@@ -231,7 +242,7 @@ async def test_a_full_line_refuses_at_once_and_says_when_to_come_back() -> None:
     assert refused.value.retry_after_seconds == 5
     assert (
         str(refused.value)
-        == "too many requests of yours or of your tenant are waiting already; try again in 5 seconds"
+        == "too many requests from you or your tenant are already waiting; try again in 5 seconds"
     )
 
 

@@ -4,9 +4,11 @@ import ast
 import re
 import tomllib
 from collections import Counter, defaultdict
+from importlib.util import find_spec
 
 from testkit import code_counts
 from testkit.checkouts import CHECKOUT
+from testkit.store_calls import direct_store_calls
 
 CODE = [
     file
@@ -74,15 +76,13 @@ def test_a_file_over_400_lines_says_why() -> None:
     assert long == []
 
 
+def test_no_line_of_python_is_longer_than_110_columns() -> None:
+    """The linter lets reasons of silenced checks and words without a space pass."""
+    assert code_counts.long_lines(CHECKOUT)["python"] == []
+
+
 def test_no_line_of_a_template_is_longer_than_160_characters() -> None:
-    """Except for a text that stands alone on its line: the catalogue knows it as one literal."""
-    long = [
-        f"{file.relative_to(CHECKOUT)}:{number}"
-        for file in sorted((CHECKOUT / "src/telegram_assistant/web/templates").glob("*.html"))
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
-        if len(line) > 160 and not re.fullmatch(r'\s*"[^"]*"', line)
-    ]
-    assert long == []
+    assert code_counts.long_lines(CHECKOUT)["templates"] == []
 
 
 MAX_FILES = 20
@@ -92,6 +92,11 @@ def test_a_public_class_name_means_one_thing() -> None:
     assert code_counts.repeated_classes(CHECKOUT) == []
 
 
+def test_a_function_is_a_verb_with_its_object() -> None:
+    """`noun_of` is a look-up without I/O; a participle alone says neither what happens nor to what."""
+    assert code_counts.unclear_functions(CHECKOUT) == []
+
+
 def test_names_are_words_of_the_field() -> None:
     assert code_counts.avoided_names(CHECKOUT) == []
 
@@ -99,6 +104,21 @@ def test_names_are_words_of_the_field() -> None:
 def test_variables_say_what_they_hold() -> None:
     """The loop variable is the singular of its collection; a local says its role."""
     assert code_counts.nameless_bindings(CHECKOUT) == []
+
+
+def test_the_pages_the_api_and_the_command_line_call_features_and_no_stores() -> None:
+    assert direct_store_calls(CHECKOUT) == []
+
+
+def test_a_test_bears_the_name_of_what_it_tests() -> None:
+    assert code_counts.tests_without_module(CHECKOUT) == []
+
+
+def test_every_benchmark_has_the_command_of_a_gate() -> None:
+    studies = sorted(file.stem for file in (CHECKOUT / "bench/studies").glob("[!_]*.py"))
+    gates = sorted(file.stem for file in (CHECKOUT / "bench").glob("[!_]*.py"))
+    assert len(gates) == 10
+    assert [name for name in (*studies, *gates) if find_spec(f"bench.{name}") is None] == []
 
 
 def test_every_module_says_what_is_in_it() -> None:

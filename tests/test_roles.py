@@ -210,11 +210,11 @@ async def test_work_in_hand_may_finish_within_the_grace(
         RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: (Loop("work", work),)
     )
 
-    async def told() -> None:
+    async def wait_for_stop() -> None:
         await working.wait()
 
     settings = read_settings({**database, "WORKER_PORT": "0", "SHUTDOWN_GRACE_SECONDS": grace})
-    await asyncio.wait_for(run_roles(settings, [role], wait_for_stop=told), 30)
+    await asyncio.wait_for(run_roles(settings, [role], wait_for_stop=wait_for_stop), 30)
     assert bool(done) is finished
 
 
@@ -229,10 +229,12 @@ async def test_roles_drain_in_order(database: dict[str, str]) -> None:
 
         return Role(name, lambda _http: port, lambda _app, _health: (Loop(name, work),))
 
-    async def told() -> None:
+    async def wait_for_stop() -> None:
         await asyncio.sleep(0.02)
 
-    await run_roles(read_settings(database), [role(name, 0) for name in RoleName], wait_for_stop=told)
+    await run_roles(
+        read_settings(database), [role(name, 0) for name in RoleName], wait_for_stop=wait_for_stop
+    )
     assert order == ["ingest", "worker", "api"]
 
 
@@ -251,10 +253,10 @@ async def test_a_crashed_loop_is_restarted_and_the_process_lives(database: dict[
         RoleName.WORKER, lambda _http: 0, lambda _app, _health: (Loop("crashing in a role", crash),)
     )
 
-    async def told() -> None:
+    async def wait_for_stop() -> None:
         await again.wait()
 
-    await asyncio.wait_for(run_roles(read_settings(database), [role], wait_for_stop=told), 30)
+    await asyncio.wait_for(run_roles(read_settings(database), [role], wait_for_stop=wait_for_stop), 30)
     assert runs == 2
 
 

@@ -36,7 +36,7 @@ async def test_the_operators_pages_need_the_operators_key(database: dict[str, st
             assert rebound.status_code == 421
         running.process.terminate()
         _, logged = await running.process.communicate()
-    assert re.search(r"shorter than 32 letters.*operator_key_is_weak", logged.decode())
+    assert re.search(r"shorter than 32 characters.*operator_key_is_weak", logged.decode())
     assert "k3y-of-operator" not in logged.decode()
 
 

@@ -35,7 +35,11 @@ EXAMPLES = {
     "AI_PROVIDERS": "openai",
     "AI_EMBEDDINGS": "openai",
     "GIGACHAT_SCOPE": "GIGACHAT_API_CORP",
+    "EMBEDDINGS_BASE_URL": "http://127.0.0.1:8080/v1",
+    "EMBEDDINGS_IS_OWN": "true",
 }
+COMPANIONS = {"EMBEDDINGS_IS_OWN": {"EMBEDDINGS_BASE_URL": "http://127.0.0.1:8080/v1"}}
+"""Settings that a setting makes no sense without."""
 
 
 def test_every_problem_is_told_at_once_and_in_words() -> None:
@@ -62,11 +66,12 @@ def test_every_variable_can_come_from_a_file(name: str, tmp_path: Path) -> None:
     value = "false" if known.default == "true" else value
     file = tmp_path / "value"
     file.write_text(f"{value}\n", encoding="utf-8")
-    environ = {**NEEDED, f"{name}_FILE": str(file)}
+    needed = {**NEEDED, **COMPANIONS.get(name, {})}
+    environ = {**needed, f"{name}_FILE": str(file)}
     environ.pop(name, None)
     from_file = read_settings(environ)
-    assert from_file == read_settings({**NEEDED, name: value})
-    assert known.required or from_file != read_settings(NEEDED)
+    assert from_file == read_settings({**needed, name: value})
+    assert known.required or from_file != read_settings(needed)
 
 
 def test_a_value_and_a_file_together_are_a_mistake() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Heard:
+class RecordedRequests:
     """What clients sent, and where to send it."""
 
     port: int = 0
@@ -17,9 +17,9 @@ class Heard:
 @asynccontextmanager
 async def listener(
     answer: str = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nETag: "1"\r\nConnection: close\r\n\r\n',
-) -> AsyncIterator[Heard]:
+) -> AsyncIterator[RecordedRequests]:
     """An HTTP server that answers everything alike and keeps each request's head."""
-    recorded = Heard()
+    recorded = RecordedRequests()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

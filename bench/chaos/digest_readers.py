@@ -28,7 +28,7 @@ from telegram_assistant.stores.postgres.stores import (
     tenant_stores,
 )
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
-from testkit.receiving import MailServer, Webhook, make_receiver, served
+from testkit.receiving import MailServer, Webhook, make_receiver, serve
 from testkit.stories import store_story
 
 PEOPLE = 4
@@ -66,13 +66,13 @@ class DigestReaders:
         await asyncio.wait([self.telling])
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
-                await self._delivered()
+                await self._wait_for_deliveries()
 
-    async def _delivered(self) -> None:
+    async def _wait_for_deliveries(self) -> None:
         while await self.admin.fetchval("SELECT count(*) FROM deliveries WHERE delivered_at IS NULL"):
             await asyncio.sleep(1.0)
 
-    async def counted(self) -> dict[str, int]:
+    async def count_arrivals(self) -> dict[str, int]:
         """What arrived, beside what was to be sent."""
         rows = await self.admin.fetch(
             "SELECT d.delivery_id, d.digest_id, r.kind FROM deliveries d "
@@ -82,11 +82,13 @@ class DigestReaders:
             kind: {str(row["delivery_id"]) for row in rows if row["kind"] == kind}
             for kind in ("webhook", "email")
         }
-        arrived = Counter(arrival.headers["webhook-id"] for arrival in self.webhook.taken)
+        arrived = Counter(arrival.headers["webhook-id"] for arrival in self.webhook.requests)
         ids_of_digest: dict[str, set[str]] = defaultdict(set)
-        for delivery in self.webhook.taken:
+        for delivery in self.webhook.requests:
             ids_of_digest[delivery.data["data"]["digest_id"]].add(delivery.headers["webhook-id"])
-        mailed = Counter(str(mail["Message-ID"]).strip("<>").partition("@")[0] for mail in self.mails.taken)
+        mailed = Counter(
+            str(mail["Message-ID"]).strip("<>").partition("@")[0] for mail in self.mails.messages
+        )
         digests: int = await self.admin.fetchval(
             "SELECT count(*) FROM digests WHERE jsonb_array_length(content -> 'stories') > 0"
         )
@@ -111,8 +113,8 @@ async def digest_readers(
     and channels that tell a new story every second until the end.
     """
     async with (
-        served(Webhook(answers_after_seconds=0.3)) as webhook,
-        served(MailServer()) as mails,
+        serve(Webhook(answers_after_seconds=0.3)) as webhook,
+        serve(MailServer()) as mails,
         open_pool(settings.database, DatabaseLogin.SYSTEM) as pool,
         open_pool(settings.database, DatabaseLogin.API) as api_pool,
     ):

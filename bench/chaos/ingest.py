@@ -92,9 +92,9 @@ class Scene:
     control: ControlClient
     fleet: Fleet
     began: float = field(default_factory=time.monotonic)
-    said: int = 0
+    message_count: int = 0
     events: int = 0
-    told: set[tuple[int, int]] = field(default_factory=set)
+    event_posts: set[tuple[int, int]] = field(default_factory=set)
     """Posts about events. They stay as they are, so that it is certain what watches should have told."""
 
     @property
@@ -113,19 +113,19 @@ async def live(scene: Scene, until: float) -> None:
         if hand.random() < EVENT_SHARE:
             await _tell_event(scene, channel)
         for _ in range(hand.choice((1, 1, 1, 2, 5, 130 if hand.random() < 0.05 else 3))):
-            scene.said += 1
+            scene.message_count += 1
             newest = await _publish(
-                scene, channel, f"новость {scene.said} из {channel}", deliver=hand.random() < 0.8
+                scene, channel, f"новость {scene.message_count} из {channel}", deliver=hand.random() < 0.8
             )
         if hand.random() < 0.3:
-            scene.said += 1
+            scene.message_count += 1
             edited = hand.randrange(2, newest + 1)
-            if (channel, edited) not in scene.told:
+            if (channel, edited) not in scene.event_posts:
                 await _quietly(
                     scene.control.edit,
                     channel,
                     edited,
-                    f"исправлено {scene.said}",
+                    f"исправлено {scene.message_count}",
                     deliver=hand.random() < 0.5,
                 )
         if hand.random() < 0.1:
@@ -133,7 +133,7 @@ async def live(scene: Scene, until: float) -> None:
             gone = [
                 message_id
                 for message_id in range(first, min(first + count, newest + 1))
-                if (channel, message_id) not in scene.told
+                if (channel, message_id) not in scene.event_posts
             ]
             await _quietly(scene.control.delete, channel, gone, deliver=hand.random() < 0.5)
         await asyncio.sleep(hand.uniform(0.1, 0.6))
@@ -146,7 +146,7 @@ async def _tell_event(scene: Scene, channel: int) -> None:
     made = await asyncio.to_thread(
         scene.control.post, channel, text_of(event, scene.hand), deliver=scene.hand.random() < 0.8
     )
-    scene.told |= {(channel, message_id) for message_id in made}
+    scene.event_posts |= {(channel, message_id) for message_id in made}
 
 
 async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> int:
@@ -251,7 +251,7 @@ def _trouble(name: str, on: Any, off: Any) -> Callable[[Scene], Awaitable[None]]
     return act
 
 
-def _restarted(name: str) -> Callable[[Scene], Awaitable[None]]:
+def _restart_server(name: str) -> Callable[[Scene], Awaitable[None]]:
     async def act(scene: Scene) -> None:
         scene.servers.kill(name)
         await asyncio.sleep(scene.hand.uniform(0, 3))
@@ -287,8 +287,8 @@ ACTIONS: dict[str, Callable[[Scene], Awaitable[None]]] = {
     "deaf": _trouble("drop_updates", on=True, off=False),
     "slow": _trouble("latency_seconds", 1.5, 0.0),
     "refuse": _trouble("refuse_connections", on=True, off=False),
-    "kill_postgres": _restarted("postgres"),
-    "kill_redis": _restarted("redis"),
+    "kill_postgres": _restart_server("postgres"),
+    "kill_redis": _restart_server("redis"),
     "empty_redis": _empty_redis,
     "forget_marks": _forget_marks,
 }

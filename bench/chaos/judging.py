@@ -88,7 +88,7 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
             await _judge_posts(admin, channel_id, truth, result)
             await _judge_albums(admin, channel_id, truth, result)
             await _judge_files(admin, channel_id, truth, result)
-            coverage = await app.system.coverage.of(channel_id)
+            coverage = await app.system.coverage.load_coverage(channel_id)
             result.incomplete += coverage is None or not coverage.complete
         result.alerts, lost, twice = await judge_alerts(app, admin)
         for mistake, alerts in (("alerts_lost", lost), ("alerts_twice", twice)):
@@ -107,7 +107,7 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
     state = await asyncio.to_thread(scene.control.state)
     trace = await asyncio.to_thread(scene.control.ask, "GET", "/trace?limit=5000")
     result.double_use = state["double_use"]
-    result.budget_violations = state["punished"] + called_during_waits(trace)
+    result.budget_violations = state["punished"] + count_calls_during_waits(trace)
 
 
 def _truth(scene: Scene, channel_id: int) -> list[dict[str, Any]]:
@@ -203,7 +203,7 @@ def _files_in(folder: Path | None) -> list[tuple[str, bytes]]:
     return [(path.name, hashlib.sha256(path.read_bytes()).digest()) for path in paths]
 
 
-def called_during_waits(trace: list[dict[str, Any]]) -> int:
+def count_calls_during_waits(trace: list[dict[str, Any]]) -> int:
     """Calls of a method that an account made although it had been told to wait."""
     blocked: dict[tuple[str, str], float] = {}
     violations = 0

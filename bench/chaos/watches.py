@@ -77,7 +77,7 @@ async def judge_alerts(app: App, admin: Admin) -> tuple[int, list[Told], list[To
     what was told more than once.
     """
     await app.system.watch_matching.raise_grown(datetime.now(UTC))  # the job's next minute
-    raised = await _told(admin)
+    raised = await _load_alerts(admin)
     await admin.execute("DELETE FROM alerts")
     rows = await admin.fetch(
         "SELECT channel_id, message_id FROM posts WHERE stored_at > (SELECT max(created_at) "
@@ -90,7 +90,7 @@ async def judge_alerts(app: App, admin: Admin) -> tuple[int, list[Told], list[To
             [derived_without_names(post) for post in await app.system.posts.load(some)]
         )
     await app.system.watch_matching.raise_grown(datetime.now(UTC))
-    expected = await _told(admin)
+    expected = await _load_alerts(admin)
     return (
         raised.total(),
         [alert for alert in expected if alert not in raised],
@@ -98,7 +98,7 @@ async def judge_alerts(app: App, admin: Admin) -> tuple[int, list[Told], list[To
     )
 
 
-async def _told(admin: Admin) -> Counter[Told]:
+async def _load_alerts(admin: Admin) -> Counter[Told]:
     rows = await admin.fetch(
         """
         SELECT a.watch_id, a.kind, coalesce(s.story_id::text, a.channel_id || '/' || a.message) AS about

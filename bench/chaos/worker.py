@@ -8,11 +8,11 @@ plain, slow, failing, rejected, or deadly (it kills the process that works on it
 import asyncio
 import os
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, fields
 
 import asyncpg
 
-from telegram_assistant.assembly import assemble
+from telegram_assistant.assembly import App, assemble
 from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.events import Event, PostEnriched, PostParsed, PostTagged
 from telegram_assistant.reasons import quote
@@ -23,7 +23,7 @@ from telegram_assistant.streams.stage import stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import configure_logging
-from telegram_assistant.worker_role import loops_of
+from telegram_assistant.worker_role import build_loops
 
 OPTIONS = Options(lease_seconds=2.0, reclaim_every_seconds=0.2, block_seconds=0.5)
 
@@ -86,6 +86,11 @@ async def chaos_indexing(events: list[PostEnriched], *, effects: Effects) -> Non
     await effects.leave("chaos_indexing", list(events))
 
 
+@dataclass(frozen=True, slots=True)
+class ChaosApp(App):
+    effects: Effects
+
+
 STAGES = (chaos_tagging, chaos_enrichment, chaos_indexing)
 
 
@@ -98,8 +103,9 @@ async def main() -> None:
     pool = asyncpg.create_pool(settings.database.url.get_secret_value(), min_size=1, max_size=4, timeout=5)
     try:
         async with assemble(settings) as app, pool:
-            full = replace(app, collaborators={**app.collaborators, "effects": Effects(pool)})
-            loops = loops_of(STAGES, (chaos_indexing,), full, health, OPTIONS)
+            parts = {field.name: getattr(app, field.name) for field in fields(app)}
+            full = ChaosApp(**parts, effects=Effects(pool))
+            loops = build_loops(STAGES, (chaos_indexing,), full, health, OPTIONS)
             tasks = [
                 asyncio.create_task(
                     keep_running(loop, stopping=stopping, health=health, first_pause_seconds=0.2)

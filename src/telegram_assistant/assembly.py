@@ -3,8 +3,10 @@
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
@@ -13,8 +15,9 @@ from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.paid_call import ProviderCaller
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.ai.protocols import Embeddings
 from telegram_assistant.ai.provider_chain import ProviderChain
-from telegram_assistant.ai.providers import ConfiguredProvider, open_sources
+from telegram_assistant.ai.providers import ConfiguredProvider, open_own_embeddings, open_sources
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
 from telegram_assistant.ai.vectors import VectorMaker
@@ -32,9 +35,10 @@ from telegram_assistant.fair_queue import WorkQueues, make_queues
 from telegram_assistant.features.media.thumbnails import Thumbnails
 from telegram_assistant.features.receivers.sending import Sender
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
+from telegram_assistant.features.stories.today import EVENTS_KEPT_FOR, Meanwhile
 from telegram_assistant.features.understanding.recent import Recent
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.graph.opening import name_of, opened_graph
+from telegram_assistant.graph.opening import name_of, open_graph
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.outbound.guard import Guard, outbound_guard
 from telegram_assistant.outbound.mail import Mailer
@@ -45,7 +49,6 @@ from telegram_assistant.settings import (
     CrawlSettings,
     DatabaseLogin,
     DatabaseSettings,
-    EmbeddingSource,
     FilesSettings,
     Settings,
 )
@@ -113,6 +116,8 @@ class ApiApp:
     """None without a store for media."""
     recent_tags: Recent[tuple[TagCount, ...]]
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
+    recent_events: Recent[Meanwhile]
+    recent_checks: Recent[datetime | None]
     webhook_guard: Guard
     """Decides where webhooks may go."""
     feed_versions: FeedVersions
@@ -141,8 +146,17 @@ class App(ApiApp):
     sender: Sender
     """Delivers alerts and digests."""
     story_builder: StoryBuilder
-    collaborators: Mapping[str, object]
-    """Collaborators that stages may request by name."""
+    album_states: AlbumStates
+    page_reader: PageReader
+    crawl_rules: CrawlRules
+
+    @property
+    def collaborators(self) -> Mapping[str, object]:
+        """Everything that stages may request by name: system stores, and the fields that requests
+        do not have. Accounts are not among them.
+        """
+        own = {field.name for field in fields(self)} - {field.name for field in fields(ApiApp)} - {"ingest"}
+        return _values_of(self.system) | {name: getattr(self, name) for name in own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +168,14 @@ class Models:
 
     sources: Sequence[ConfiguredProvider]
     local: LocalModels
+    embeddings: Embeddings
+    """Computes vectors with `local_model`: here, or on a server of the operator."""
     local_model: str | None
-    """The local model that computes vectors; None if a provider does."""
+    """None if a provider computes vectors."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Clients:
+class _ServerClients:
     """Connections that are opened once per process."""
 
     instance: str
@@ -198,8 +214,8 @@ async def assemble(
         clients = await _connect(stack, settings, logins, needs_redis=needs_redis, with_graph=with_graph)
         vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
         api_app = await _api_app(stack, settings, clients, vectors)
-        bell = await stack.enter_async_context(open_wakeup(settings.database))
-        system = system_stores(clients.pools[DatabaseLogin.SYSTEM], bell)
+        wakeup = await stack.enter_async_context(open_wakeup(settings.database))
+        system = system_stores(clients.pools[DatabaseLogin.SYSTEM], wakeup)
         await system.vocabularies.seed(packaged_vocabulary())
         files = api_app.files
         rules = MediaRules(
@@ -225,27 +241,11 @@ async def assemble(
         index = None if vectors is None else VectorIndex(vectors, gate=gate, states=system.post_states)
         graph_index = None if api_app.graph is None else GraphIndex(api_app.graph, states=system.post_states)
         yield App(
-            settings=settings,
-            instance=api_app.instance,
-            tenant=api_app.tenant,
-            tenant_of_actor=api_app.tenant_of_actor,
-            person=api_app.person,
-            api=api_app.api,
-            redis=api_app.redis,
-            questions=api_app.questions,
-            meaning_search=api_app.meaning_search,
-            graph=api_app.graph,
-            files=files,
-            limiter=api_app.limiter,
-            picture_readers=api_app.picture_readers,
-            thumbnails=api_app.thumbnails,
-            recent_tags=api_app.recent_tags,
-            recent_trends=api_app.recent_trends,
-            webhook_guard=guard or api_app.webhook_guard,
-            feed_versions=api_app.feed_versions,
-            sealer=api_app.sealer,
-            queues=api_app.queues,
-            probes={**api_app.probes, "postgres": system.tenants.answers},
+            **_values_of(api_app)
+            | {
+                "webhook_guard": guard or api_app.webhook_guard,
+                "probes": {**api_app.probes, "postgres": system.tenants.answers},
+            },
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
             marks=Marks(api_app.redis),
@@ -266,30 +266,14 @@ async def assemble(
                 per_hour=settings.delivery.per_hour,
             ),
             story_builder=story_builder,
-            collaborators={
-                "posts": system.posts,
-                "versions": system.versions,
-                "media": system.media,
-                "media_rules": rules,
-                "albums": system.albums,
-                "album_summaries": system.album_summaries,
-                "album_states": AlbumStates(api_app.redis),
-                "pages": system.pages,
-                "page_reader": page_reader,
-                "crawl_rules": crawl_rules(settings.crawl),
-                "ai_policies": system.ai_policies,
-                "enrichments": system.enrichments,
-                "vocabularies": system.vocabularies,
-                "tagger": tagger,
-                "picture_analyzer": picture_analyzer,
-                "post_states": system.post_states,
-                "index": index,
-                "graph_index": graph_index,
-                "rebuilds": system.rebuilds,
-                "story_builder": story_builder,
-                "watch_matching": system.watch_matching,
-            },
+            album_states=AlbumStates(api_app.redis),
+            page_reader=page_reader,
+            crawl_rules=crawl_rules(settings.crawl),
         )
+
+
+def _values_of(instance: ApiApp | SystemStores) -> dict[str, Any]:
+    return {field.name: getattr(instance, field.name) for field in fields(instance)}
 
 
 async def _connect(
@@ -299,7 +283,7 @@ async def _connect(
     *,
     needs_redis: bool = True,
     with_graph: bool = True,
-) -> _Clients:
+) -> _ServerClients:
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     tracing = start_tracing(settings.telemetry, instance=instance)
     if tracing is not None:
@@ -308,8 +292,8 @@ async def _connect(
     redis = await stack.enter_async_context(open_redis(settings.redis, must_answer=needs_redis))
     models = await stack.enter_async_context(open_models(settings, redis=redis))
     name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
-    graph = await stack.enter_async_context(opened_graph(settings.graph, name=name)) if with_graph else None
-    return _Clients(instance, pools, redis, models, graph)
+    graph = await stack.enter_async_context(open_graph(settings.graph, name=name)) if with_graph else None
+    return _ServerClients(instance, pools, redis, models, graph)
 
 
 async def _open_pools(
@@ -329,7 +313,7 @@ async def _open_pools(
 
 
 async def _api_app(
-    stack: AsyncExitStack, settings: Settings, clients: _Clients, searchable: Searchable | None
+    stack: AsyncExitStack, settings: Settings, clients: _ServerClients, searchable: Searchable | None
 ) -> ApiApp:
     pool, redis = clients.pools[DatabaseLogin.API], clients.redis
     api, tenant = api_stores(pool), partial(tenant_stores, pool)
@@ -358,6 +342,8 @@ async def _api_app(
         thumbnails=thumbnails,
         recent_tags=Recent(),
         recent_trends=Recent(),
+        recent_events=Recent(kept_for=EVENTS_KEPT_FOR),
+        recent_checks=Recent(),
         webhook_guard=outbound_guard(settings),
         feed_versions=FeedVersions(redis),
         sealer=Sealer(settings.web.secret_key.get_secret_value()),
@@ -372,7 +358,9 @@ def _open_files(settings: FilesSettings) -> Files | None:
     except ValueError as error:
         raise CannotStart(
             Reason("file_store_unusable", "the store for files cannot be used: {error}", error=str(error)),
-            remedy=Reason("correct_file_store", "Correct S3_ENDPOINT or FILES_DIR; `tga doctor` says more"),
+            remedy=Reason(
+                "correct_file_store", "Correct S3_ENDPOINT or FILES_DIR; `tga doctor` shows details"
+            ),
         ) from error
 
 
@@ -421,11 +409,16 @@ async def open_models(settings: Settings, *, redis: Redis) -> AsyncIterator[Mode
         credentials=settings.gigachat.credentials.get_secret_value(),
         scope=settings.gigachat.scope.value,
     )
-    async with open_sources(settings, token=token) as sources:
-        model = (
-            settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
-        )
-        yield Models(sources, LocalModels(models=settings.ai.models), model)
+    local = LocalModels(models=settings.ai.models)
+    async with open_sources(settings, token=token) as sources, open_own_embeddings(settings) as own:
+        yield Models(sources, local, own or local, settings.local_vectors_model)
+
+
+@asynccontextmanager
+async def open_embeddings(settings: Settings) -> AsyncIterator[Embeddings]:
+    """Open what makes vectors without a provider: a model on this machine, or a server of the operator."""
+    async with open_own_embeddings(settings) as own:
+        yield own or LocalModels(models=settings.ai.models)
 
 
 @asynccontextmanager
@@ -441,6 +434,7 @@ async def open_gate(
     gate = Gate(
         models.sources,
         local=models.local,
+        embeddings=models.embeddings,
         local_model=models.local_model,
         caller=ProviderCaller(
             ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)
@@ -475,7 +469,7 @@ async def open_questions(
     )
     maker = VectorMaker(
         next((source for source in models.sources if ModelTask.EMBEDDINGS in source.models), None),
-        local=models.local,
+        local=models.embeddings,
         local_model=models.local_model,
         caller=caller,
         flights=flights,

@@ -31,7 +31,7 @@ async def run_now(job: Job, *, app: App, now: datetime) -> str:
     period = await app.system.job_runs.claim(job.name, now, instance=app.instance, lease=job.lease)
     error: str | None = "the command was interrupted"
     try:
-        done = await job.run(app, now)
+        outcome = await job.run(app, now)
         error = None
     except Exception as failure:
         error = scrub_text(f"{type(failure).__name__}: {failure}")
@@ -39,7 +39,7 @@ async def run_now(job: Job, *, app: App, now: datetime) -> str:
     finally:
         if period is not None:
             await app.system.job_runs.finish(job.name, period, instance=app.instance, error=error)
-    return done
+    return outcome
 
 
 def jobs_of_api(app: App, health: Health) -> tuple[Loop, ...]:
@@ -145,7 +145,7 @@ def part_of(job: Job) -> str:
 
 
 def _log_failure(failures: OutageLog, error: Exception) -> None:
-    failures.failed(f"{type(error).__name__}: {error}", error=None if isinstance(error, Busy) else error)
+    failures.log_failure(f"{type(error).__name__}: {error}", error=None if isinstance(error, Busy) else error)
 
 
 async def _run_for(
@@ -156,7 +156,7 @@ async def _run_for(
     A run that has to wait has not ended: Busy leaves this function.
     """
     try:
-        done = await job.run(app, now)
+        outcome = await job.run(app, now)
     except Busy:
         raise
     except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
@@ -169,7 +169,7 @@ async def _run_for(
     if await app.system.job_runs.finish(job.name, period, instance=app.instance, error=None):
         JOB_RUNS.labels(job.name, "ok").inc()
         JOB_LAST_SUCCESS.labels(job.name).set_to_current_time()
-    health.report(part_of(job), State.OK, done, period_start=iso(period), last_run=iso(now))
+    health.report(part_of(job), State.OK, outcome, period_start=iso(period), last_run=iso(now))
 
 
 async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLog) -> None:
@@ -178,7 +178,7 @@ async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLo
     """
     last = await app.system.job_runs.last(job.name)
     if last is not None and last.finished_at is not None and last.error is None:
-        failures.recovered()
+        failures.log_recovery()
     if last is None:
         return
     state, is_own = State.FAILING if last.error else State.OK, last.instance == app.instance

@@ -153,8 +153,8 @@ class FairQueue:
         seconds = self._limits.max_wait_seconds
         reason = Reason(
             "queue_full",
-            "too many requests of yours or of your tenant are waiting already; try again in {count} second",
-            "too many requests of yours or of your tenant are waiting already; try again in {count} seconds",
+            "too many requests from you or your tenant are already waiting; try again in {count} second",
+            "too many requests from you or your tenant are already waiting; try again in {count} seconds",
             count=round(seconds),
         )
         return Throttled(reason, retry_after_seconds=seconds)

@@ -25,17 +25,17 @@ from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.ingest.logins import PART as LOGINS
 from telegram_assistant.ingest.logins import LoginWorker
 from telegram_assistant.ingest.media import MediaFetcher
-from telegram_assistant.ingest.reading.account_loop import AccountDependencies, AccountLoop
-from telegram_assistant.ingest.reading.backfill import Backfiller
-from telegram_assistant.ingest.reading.catching_up import CatchUp
-from telegram_assistant.ingest.reading.poll import Poller
-from telegram_assistant.ingest.reading.poll_pacing import PollPacing
-from telegram_assistant.ingest.reading.previews import PART as PREVIEWS
-from telegram_assistant.ingest.reading.previews import PreviewLoop, PreviewTurns, PreviewWorker
-from telegram_assistant.ingest.reading.push import PushWorker
-from telegram_assistant.ingest.reading.recounting import PART as RECOUNTING
-from telegram_assistant.ingest.reading.recounting import recount
-from telegram_assistant.ingest.reading.silence import Silence
+from telegram_assistant.ingest.polling.account_loop import AccountDependencies, AccountLoop
+from telegram_assistant.ingest.polling.backfill import Backfiller
+from telegram_assistant.ingest.polling.catching_up import CatchUp
+from telegram_assistant.ingest.polling.poll import Poller
+from telegram_assistant.ingest.polling.poll_pacing import PollPacing
+from telegram_assistant.ingest.polling.previews import PART as PREVIEWS
+from telegram_assistant.ingest.polling.previews import PreviewLoop, PreviewTurns, PreviewWorker
+from telegram_assistant.ingest.polling.push import PushWorker
+from telegram_assistant.ingest.polling.recounting import PART as RECOUNTING
+from telegram_assistant.ingest.polling.recounting import recount
+from telegram_assistant.ingest.polling.silence import Silence
 from telegram_assistant.ingest.scheduler import PART as SCHEDULER
 from telegram_assistant.ingest.scheduler import Scheduler
 from telegram_assistant.ingest.spool import Spool
@@ -70,7 +70,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     return (
         (
             *readers,
-            Loop(SCHEDULER, scheduler_of(app, health).run),
+            Loop(SCHEDULER, build_scheduler(app, health).run),
             Loop(ALBUMS, albums),
             Loop(RECOUNTING, recounting),
         )
@@ -86,7 +86,7 @@ def _previews(app: App, health: Health) -> tuple[Loop, ...]:
         turns = PreviewTurns(app.instance, app.system.previews)
         async with open_site(app.settings.previews, turns) as site:
             await PreviewLoop(
-                preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping
+                build_preview_worker(app, site, turns, health=health, stopping=stopping), stopping
             ).run()
 
     return (Loop(PREVIEWS, run),) if app.settings.previews.enabled else ()
@@ -115,7 +115,7 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     connection = TelegramConnectionSettings(telegram, secrets=ingest.telegram_secrets, vault=vault)
 
     @asynccontextmanager
-    async def client_of(
+    async def open_client(
         held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None
     ) -> AsyncIterator[AccountClient]:
         current = await connection.current()
@@ -126,14 +126,14 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         receiver = UpdateBuffer()
-        async with client_of(held, session, lease, receiver) as client:
+        async with open_client(held, session, lease, receiver) as client:
             if held.user_id is None:
                 await _identify(held.account_id, client, vault=vault, logins=ingest.logins)
             account = OwnedAccount(held.account_id, held.lease_epoch, lease)
             await run_account(app, account, client, receiver, health=health, slots=slots, stopping=stopping)
 
     async def log_out_account(held: HeldAccount, session: str, lease: Lease) -> None:
-        async with client_of(held, session, lease) as client:
+        async with open_client(held, session, lease) as client:
             await log_out(client)
 
     @asynccontextmanager
@@ -174,7 +174,7 @@ async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vaul
         raise AccountRefused(error.reason, state=AccountState.QUARANTINED) from error
 
 
-def scheduler_of(app: App, health: Health) -> Scheduler:
+def build_scheduler(app: App, health: Health) -> Scheduler:
     lock, marks = SchedulerLock(app.redis, app.instance), app.marks
     return Scheduler(
         settings=app.settings.parser,
@@ -211,15 +211,17 @@ async def run_account(
     """
     reader = ChannelReader(client)
     reading = AccountLoop(
-        account_dependencies_of(app, account, reader, slots=slots, stopping=stopping), stopping, health=health
+        build_account_dependencies(app, account, reader, slots=slots, stopping=stopping),
+        stopping,
+        health=health,
     )
     work = [
         reading.run(),
-        resolver_of(app, account, reader).run(stopping),
-        push_worker_of(app, account, receiver).run(stopping),
-        catch_up_of(app, account, reader, receiver).run(stopping),
+        build_resolver(app, account, reader).run(stopping),
+        build_push_worker(app, account, receiver).run(stopping),
+        build_catch_up(app, account, reader, receiver).run(stopping),
     ]
-    if (fetcher := fetcher_of(app, account, client, health=health, stopping=stopping)) is not None:
+    if (fetcher := build_fetcher(app, account, client, health=health, stopping=stopping)) is not None:
         work.append(fetcher.run())
     tasks = tuple(asyncio.create_task(coroutine) for coroutine in work)
     try:
@@ -231,7 +233,7 @@ async def run_account(
             task.result()
 
 
-def resolver_of(
+def build_resolver(
     app: App, account: OwnedAccount, reader: ChannelReader, *, waits: Clock | None = None
 ) -> ChannelResolver:
     system = app.system
@@ -261,7 +263,7 @@ def resolver_of(
     )
 
 
-def fetcher_of(
+def build_fetcher(
     app: App, account: OwnedAccount, client: AccountClient, *, health: Health, stopping: asyncio.Event
 ) -> MediaFetcher | None:
     """Return None if no store for files is configured."""
@@ -282,7 +284,7 @@ def fetcher_of(
     )
 
 
-def push_worker_of(app: App, account: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:
+def build_push_worker(app: App, account: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:
     system = app.system
     return PushWorker(
         account_id=account.account_id,
@@ -297,7 +299,7 @@ def push_worker_of(app: App, account: OwnedAccount, receiver: UpdateBuffer) -> P
     )
 
 
-def catch_up_of(app: App, account: OwnedAccount, reader: ChannelReader, receiver: UpdateBuffer) -> CatchUp:
+def build_catch_up(app: App, account: OwnedAccount, reader: ChannelReader, receiver: UpdateBuffer) -> CatchUp:
     system, per_day = app.system, app.settings.parser.joins_per_day
     return CatchUp(
         account_id=account.account_id,
@@ -317,7 +319,7 @@ def catch_up_of(app: App, account: OwnedAccount, reader: ChannelReader, receiver
     )
 
 
-def account_dependencies_of(
+def build_account_dependencies(
     app: App,
     account: OwnedAccount,
     reader: ChannelReader,
@@ -326,12 +328,12 @@ def account_dependencies_of(
     stopping: asyncio.Event,
 ) -> AccountDependencies:
     settings, system, marks = app.settings.parser, app.system, app.marks
-    silence, pace = _pace_of(app, account.account_id, marks)
+    silence, pace = _build_pace(app, account.account_id, marks)
     return AccountDependencies(
         account_id=account.account_id,
         lease_epoch=account.lease_epoch,
         lease=account.lease,
-        poller=_poller_of(app, reader, marks, silence, pace, stopping),
+        poller=_build_poller(app, reader, marks, silence, pace, stopping),
         backfiller=Backfiller(
             reader,
             account_id=account.account_id,
@@ -356,15 +358,15 @@ def account_dependencies_of(
     )
 
 
-def preview_worker_of(
+def build_preview_worker(
     app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event
 ) -> PreviewWorker:
     settings, system, marks, reader = app.settings.parser, app.system, app.marks, PreviewReader(site)
-    silence, pace = _pace_of(app, NO_ACCOUNT, marks)
+    silence, pace = _build_pace(app, NO_ACCOUNT, marks)
     return PreviewWorker(
         turns=turns,
         reader=reader,
-        poller=_poller_of(app, reader, marks, silence, pace, stopping),
+        poller=_build_poller(app, reader, marks, silence, pace, stopping),
         pace=pace,
         previews=system.previews,
         schedule=system.schedule,
@@ -379,13 +381,13 @@ def preview_worker_of(
     )
 
 
-def _pace_of(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, PollPacing]:
+def _build_pace(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, PollPacing]:
     settings, system = app.settings.parser, app.system
     silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
     return silence, PollPacing(account_id, settings=settings, schedule=system.schedule, silence=silence)
 
 
-def _poller_of(
+def _build_poller(
     app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: PollPacing, stopping: asyncio.Event
 ) -> Poller:
     settings, landing = app.settings.parser, app.system.landing

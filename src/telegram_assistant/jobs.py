@@ -10,10 +10,14 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels.networks import learn_networks
+from telegram_assistant.features.channels.records import count_records
 from telegram_assistant.features.digests.digests import due_moment, make_digest
 from telegram_assistant.features.digests.interests import learn_from_saved
 from telegram_assistant.features.media import upkeep as media
+from telegram_assistant.features.posts.habits import learn_channel_habits
 from telegram_assistant.features.stories.keyword_trends import keep_day
+from telegram_assistant.features.stories.marks import raise_followed
 from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.features.watches.meaning import raise_meanings
 from telegram_assistant.reasons import Reason
@@ -160,6 +164,33 @@ async def find_trends(app: App, now: datetime) -> str:
     return f"found {trend_count} trends of {len(missing)} days, forgot {forgotten} days"
 
 
+async def learn_channel_networks(app: App, now: datetime) -> str:
+    """Learn which channels have one owner, for each tenant from the posts that it sees."""
+    tenant_ids = await app.system.tenants.following()
+    changed = 0
+    for tenant_id in tenant_ids:
+        changed += await learn_networks(networks=app.tenant(tenant_id).networks, now=now)
+    return f"looked at {len(tenant_ids)} tenants, changed {changed} channels"
+
+
+async def learn_posting_habits(app: App, now: datetime) -> str:
+    """Learn how channels begin and end their posts, for each tenant from the posts that it sees."""
+    tenant_ids = await app.system.tenants.following()
+    changed = 0
+    for tenant_id in tenant_ids:
+        changed += await learn_channel_habits(habits=app.tenant(tenant_id).habits, now=now)
+    return f"looked at {len(tenant_ids)} tenants, learnt of {changed} channels"
+
+
+async def count_channel_records(app: App, now: datetime) -> str:
+    """Count the records of channels anew, for each tenant from the posts that it sees."""
+    tenant_ids = await app.system.tenants.with_old_records(now)
+    counted = 0
+    for tenant_id in tenant_ids:
+        counted += await count_records(stores=app.tenant(tenant_id), now=now)
+    return f"counted {counted} channels of {len(tenant_ids)} tenants"
+
+
 async def sync_interests(app: App, _now: datetime) -> str:
     """Learn from the posts that people saved, and let what was learnt fade."""
     saved = await app.system.interest_upkeep.newly_saved()
@@ -181,8 +212,12 @@ async def watch_silences(app: App, now: datetime) -> str:
 
 
 async def watch_stories(app: App, now: datetime) -> str:
-    """Raise the alerts of stories that have reached as many posts as a watch says."""
-    return f"raised {await app.system.watch_matching.raise_grown(now)} alerts"
+    """Raise the alerts of stories that have reached as many posts as a watch says,
+    and of new posts in stories that people follow.
+    """
+    grown = await app.system.watch_matching.raise_grown(now)
+    followed = await raise_followed(followers=app.system.story_followers, tenant=app.tenant)
+    return f"raised {grown} alerts of watches, {followed} of followed stories"
 
 
 async def watch_meanings(app: App, now: datetime) -> str:
@@ -206,6 +241,9 @@ async def forget_deliveries(app: App, now: datetime) -> str:
 PERIODIC = (
     Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
     Job("trends", timedelta(days=1), find_trends, lease=timedelta(hours=1)),
+    Job("channel_networks", timedelta(days=1), learn_channel_networks, lease=timedelta(hours=1)),
+    Job("channel_records", timedelta(minutes=15), count_channel_records, lease=timedelta(hours=1)),
+    Job("posting_habits", timedelta(days=1), learn_posting_habits, lease=timedelta(hours=1)),
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
     Job("storage_usage", timedelta(hours=6), storage_usage),

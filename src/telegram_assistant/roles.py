@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import partial
 
 from telegram_assistant import __version__, clock, ingest_role, worker_role
-from telegram_assistant.api.ingest import ingest_role_endpoints
+from telegram_assistant.api.ingest_endpoints import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.server import HttpServer
@@ -44,7 +44,7 @@ log = get_logger()
 
 def api_role_endpoints(app: ApiApp) -> RoleEndpoints:
     """The API and the pages."""
-    from telegram_assistant.api.site import build_site  # noqa: PLC0415 -- a third of a start, and only this role serves them
+    from telegram_assistant.api.site import build_site  # noqa: PLC0415 -- a third of a start
     from telegram_assistant.web.site import build_web  # noqa: PLC0415 -- as above
 
     web = build_web(app, api=build_site(app))
@@ -162,9 +162,12 @@ async def run_roles(
                 version=__version__,
             )
             if any(role.name is RoleName.API for role in roles):
-                from telegram_assistant.web.pages.people.login import announce_first_owner_code  # noqa: PLC0415 -- as in api_role_endpoints
+                from telegram_assistant.web.pages.people.login import (  # noqa: PLC0415 -- as for the API
+                    announce_first_owner_code,
+                )
 
-                await announce_first_owner_code(app)
+                # Beside the wait for a signal: one that comes meanwhile must not end the process unheard.
+                group.create_task(announce_first_owner_code(app))
             await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")
             await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)

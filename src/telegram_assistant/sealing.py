@@ -20,8 +20,8 @@ NONCE_BYTES = 12
 CODE_LETTERS = 8
 NO_SECRET_KEY = Reason(
     "secret_key_not_set",
-    "this needs SECRET_KEY, which is not set; the operator sets it, "
-    "the same for api and worker (`tga accounts key` prints a suitable one)",
+    "SECRET_KEY is not set, and this needs it; the operator sets it to the same value for api and worker "
+    "(`tga accounts key` prints a suitable one)",
 )
 
 

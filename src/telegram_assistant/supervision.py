@@ -39,7 +39,7 @@ async def keep_running(
         LOOP_RUNNING.labels(loop.name).set(1)
         health.report(loop.name, State.OK)
         error: Exception | None = None
-        recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, crashes.recovered)
+        recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, crashes.log_recovery)
         try:
             await loop.run(stopping)
         except Exception as crash:  # noqa: BLE001 -- whatever it is, the loop starts again
@@ -50,13 +50,13 @@ async def keep_running(
         why = "it ended by itself" if error is None else f"{type(error).__name__}: {error}"
         if stopping.is_set():
             if error is not None:
-                crashes.failed(why, error=None if isinstance(error, Busy) else error)
+                crashes.log_failure(why, error=None if isinstance(error, Busy) else error)
             break
         if clock() - began > HEALTHY_AFTER_SECONDS:
             pause = first_pause_seconds
         LOOP_RESTARTS.labels(loop.name).inc()
         health.report(loop.name, State.FAILING, f"{why}; starts again in {pause:g} s")
-        crashes.failed(why, error=None if isinstance(error, Busy) else error, pause_seconds=pause)
+        crashes.log_failure(why, error=None if isinstance(error, Busy) else error, pause_seconds=pause)
         await sleep_unless(stopping, pause)
         pause = min(pause * 2, max_pause_seconds)
     health.report(loop.name, State.STOPPED)

@@ -14,7 +14,7 @@ LANGUAGES = (ENGLISH, "ru")
 MAX_HEADER_LENGTH = 200
 
 
-def say(reason: Reason, language: str, *, zone: tzinfo = UTC) -> str:
+def translate(reason: Reason, language: str, *, zone: tzinfo = UTC) -> str:
     """The reason as a sentence. In English it is the same as `str`, with times in `zone`."""
     translated = translator(language)
     template = translated.gettext(reason.text)
@@ -28,7 +28,7 @@ def translator(language: str, domain: str = "reasons") -> NullTranslations:
     """The catalogue `domain` in one of LANGUAGES. English is the language of the source and needs none."""
     if language == ENGLISH:
         return NullTranslations()
-    from babel.messages.mofile import write_mo  # noqa: PLC0415 -- Babel takes longer to load than a command, and English needs none of it
+    from babel.messages.mofile import write_mo  # noqa: PLC0415 -- Babel loads slowly, and English needs none
     from babel.messages.pofile import read_po  # noqa: PLC0415 -- as above
 
     compiled = BytesIO()
@@ -40,12 +40,12 @@ def translator(language: str, domain: str = "reasons") -> NullTranslations:
     return GNUTranslations(compiled)
 
 
-def accepted_language(header: str) -> str:
+def language_of_header(header: str) -> str:
     """The language that an Accept-Language header prefers among ours; English if it names none of them."""
-    wanted = [
+    preferences = [
         preference.strip().partition(";") for preference in header[:MAX_HEADER_LENGTH].lower().split(",")
     ]
-    ranked = sorted(wanted, key=lambda preference: -_quality(preference[2]))
+    ranked = sorted(preferences, key=lambda preference: -_quality(preference[2]))
     return next(
         (
             language
@@ -87,7 +87,7 @@ class _LocalWording(Wording):
 
     def format_field(self, value: Parameter, format_spec: str) -> str:
         if isinstance(value, Reason):
-            return say(value, self._language, zone=self._zone)
+            return translate(value, self._language, zone=self._zone)
         if isinstance(value, datetime):
             return self._format_time(value.astimezone(self._zone), format_spec)
         if isinstance(value, str) or not format_spec or self._language == ENGLISH:

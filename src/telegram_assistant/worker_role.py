@@ -20,7 +20,6 @@ from telegram_assistant.features.watches.held_posts import (
 )
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
-from telegram_assistant.settings import EmbeddingSource
 from telegram_assistant.stages.alerts import alerts
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.stories import stories
@@ -46,7 +45,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     improvement_loop = improving(
         wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements
     )
-    stages = loops_of(
+    stages = build_loops(
         stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions)
     )
     upkeep = (*vectors_loops(app, health), graph_loop(app, health), throughput_loop(app))
@@ -115,7 +114,7 @@ def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
         rebuilds=system.rebuilds,
         model=model,
         owner=app.instance,
-        fills=app.settings.ai.embeddings is EmbeddingSource.LOCAL,
+        fills=app.settings.local_vectors_model is not None,
     )
     report = partial(report_vectors, index=app.index, rebuilds=system.rebuilds, model=model, health=health)
     return Loop("vectors", keep), Loop("vectors_health", report)
@@ -138,15 +137,18 @@ def graph_loop(app: App, health: Health) -> Loop:
     return Loop("graph", run)
 
 
-def loops_of(
+def build_loops(
     stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, health: Health, options: Options
 ) -> tuple[Loop, ...]:
     """Build the loops for any pipeline."""
     partitions = options.partitions
     branches = branches_of(stages, ends)
-    runners = [runner_of(stage, branches.get(stage.name), app, health, options) for stage in stages]
+    runners = [build_runner(stage, branches.get(stage.name), app, health, options) for stage in stages]
     must_keep_up = [stage for stage in stages if not stage.may_lag]
-    relays = (*relay_of(must_keep_up, app, health).loops(), notices_of(must_keep_up, app, health).loop())
+    relays = (
+        *build_relay(must_keep_up, app, health).loops(),
+        build_notice_relay(must_keep_up, app, health).loop(),
+    )
     return (
         *(runner.loop() for runner in runners),
         *relays,
@@ -154,7 +156,9 @@ def loops_of(
     )
 
 
-def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:
+def build_runner(
+    stage: AnyStage, branch: Branch | None, app: App, health: Health, options: Options
+) -> Runner:
     """Build the runner of one stage. A post leaves the outbox when it has passed all ends of the pipeline."""
     return Runner(
         stage,
@@ -164,7 +168,7 @@ def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, 
         instance=app.instance,
         health=health,
         options=options,
-        finished=Coalescer(partial(app.system.outbox.done, branch=branch)) if branch else None,
+        finished=Coalescer(partial(app.system.outbox.mark_finished, branch=branch)) if branch else None,
     )
 
 
@@ -189,7 +193,7 @@ def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[st
     return {name: Branch.at(position, count=len(names)) for position, name in enumerate(names)}
 
 
-def relay_of(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:
+def build_relay(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:
     """Build the relay that feeds these stages."""
     streams = app.settings.streams
     return Relay(
@@ -202,7 +206,7 @@ def relay_of(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:
     )
 
 
-def notices_of(stages: Sequence[AnyStage], app: App, health: Health) -> NoticeRelay:
+def build_notice_relay(stages: Sequence[AnyStage], app: App, health: Health) -> NoticeRelay:
     """Build the relay for all other events that begin in PostgreSQL."""
     streams = app.settings.streams
     return NoticeRelay(

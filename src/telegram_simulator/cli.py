@@ -31,6 +31,7 @@ from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import DAY
 from telegram_simulator.world.demo.sample import sample
 from telegram_simulator.world.tiny import tiny_channels
+from telegram_simulator.world.unruly.unruly import make_unruly_world
 from telegram_simulator.world.world import Many, World
 
 HERE = "here"
@@ -50,6 +51,7 @@ class WorldName(StrEnum):
     TINY = "tiny"
     LOAD = "load"
     DEMO = "demo"
+    UNRULY = "unruly"
 
 
 class Size(StrEnum):
@@ -71,8 +73,9 @@ def serve(
     world: Annotated[
         WorldName,
         typer.Argument(
-            help="tiny: three channels with one of everything. demo: 48 channels full of stories. load: "
-            "as many channels as you like."
+            help="tiny: three channels with one of everything. demo: 48 channels full of stories. "
+            "unruly: the demo with everything that makes real channels hard to read. load: as many channels "
+            "as you like."
         ),
     ] = WorldName.TINY,
     channels: Annotated[int, typer.Option(help="load: how many channels.", min=1)] = 1000,
@@ -162,11 +165,14 @@ def serve(
     clock = time.time if pace else _clock(present, stands_still=bool(now) and not live_on and not catch_up)
     many = Many(seed, channels, posts, present) if world is WorldName.LOAD else None
     demo, paced = None, Journal(journal) if pace else None
-    if world is WorldName.DEMO:
+    if world in {WorldName.DEMO, WorldName.UNRULY}:
         days = DAYS[size.value]
-        clock = _hurried(clock, present - days * DAY, catch_up) if catch_up else clock
+        clock = _hurry_clock(clock, present - days * DAY, catch_up) if catch_up else clock
         steps = None if paced is None else paced.steps
-        demo = Demo(seed=seed, present=present, clock=clock, days=days, site=_site(links_to), steps=steps)
+        make_demo = make_unruly_world if world is WorldName.UNRULY else Demo
+        demo = make_demo(
+            seed=seed, present=present, clock=clock, days=days, site=_site(links_to), steps=steps
+        )
     if demo is not None and show:
         for line in sample(demo):
             typer.echo(line)
@@ -229,7 +235,7 @@ def _life_at_pace(demo: Demo, seconds: float, journal: Journal) -> Life:
     return lambda simulator: live_at_pace(simulator, demo, seconds=seconds, before_step=journal.add)
 
 
-def _hurried(wall: Clock, begins: int, speed: float) -> Clock:
+def _hurry_clock(wall: Clock, begins: int, speed: float) -> Clock:
     """A clock that runs from `begins` at that speed until it meets the other one."""
     started = time.monotonic()
     return lambda: min(wall(), begins + (time.monotonic() - started) * speed)
@@ -283,7 +289,7 @@ async def _serve(world: World, serving: _Serving, life_of: Life | None) -> None:
         gc.freeze()
         gc.set_threshold(100_000, 50, 50)
         _announce(simulator, _url(serving, control_socket), control_key, serving)
-        await _told_to_stop()
+        await _wait_for_signal()
         for server in servers:
             server.should_exit = True
         if life is not None:
@@ -334,7 +340,7 @@ def _write_for_owner(path: Path, text: str) -> None:
     unfinished.rename(path)
 
 
-async def _told_to_stop() -> None:
+async def _wait_for_signal() -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

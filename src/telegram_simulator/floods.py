@@ -87,7 +87,7 @@ class Floods:
             return None
         meter = self._meters.setdefault((who, method), Meter())
         if now < meter.blocked_until:
-            return self._ignored(meter, now, premium_only=not rules[0].premium_waits)
+            return self._punish_ignoring(meter, now, premium_only=not rules[0].premium_waits)
         if now - meter.blocked_until > FORGIVEN_AFTER_SECONDS:
             meter.violations = 0
         longest = max(rule.seconds for rule in rules)
@@ -95,11 +95,11 @@ class Floods:
             meter.called_at.popleft()
         for rule in sorted(rules, key=lambda rule: -rule.wait_seconds):
             if sum(moment > now - rule.seconds for moment in meter.called_at) + cost > rule.calls:
-                return self._blocked(meter, now, rule)
+                return self._block_meter(meter, now, rule)
         meter.called_at.extend([now] * cost)
         return None
 
-    def _blocked(self, meter: Meter, now: float, rule: Rule) -> Wait:
+    def _block_meter(self, meter: Meter, now: float, rule: Rule) -> Wait:
         meter.wait_seconds = min(rule.wait_seconds * 2 ** min(meter.violations, 10), MAX_WAIT_SECONDS)
         meter.blocked_until = now + meter.wait_seconds
         meter.ignored = 0
@@ -108,7 +108,7 @@ class Floods:
         self.punished += 1
         return Wait(meter.wait_seconds, premium=not rule.premium_waits)
 
-    def _ignored(self, meter: Meter, now: float, *, premium_only: bool) -> Wait:
+    def _punish_ignoring(self, meter: Meter, now: float, *, premium_only: bool) -> Wait:
         meter.ignored += 1
         meter.violations += 1
         self.punished += 1

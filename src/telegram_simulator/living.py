@@ -28,7 +28,7 @@ async def live(simulator: Simulator, many: Many) -> None:
             _, index, number = heapq.heappop(due)
             channel = world.channel(FIRST_CHANNEL + index)
             if channel is not None:
-                control.tell_foretold(channel, number)
+                control.publish_foretold(channel, number)
                 simulator.counters.posts_live += 1
             heapq.heappush(due, (pasts[index].date(number + 1), index, number + 1))
         pause = due[0][0] - world.clock() if due else MAX_NAP_SECONDS
@@ -66,8 +66,8 @@ def _happen(simulator: Simulator, control: Control, demo: Demo, happening: Happe
     """What was deleted from outside is neither edited nor deleted again."""
     post, channel = happening.post, demo.channel_of(happening.post)
     if happening.act is Act.POST:
-        number = demo.posted(post, channel.newest_id + 1)
-        control.tell_foretold(channel, number)
+        number = demo.publish(post, channel.newest_id + 1)
+        control.publish_foretold(channel, number)
         simulator.counters.posts_live += 1
     elif channel.get(demo.ids[post.key]) is not None:
         if happening.act is Act.EDIT:

@@ -19,7 +19,7 @@ from telegram_simulator.mtproto.connection import Connection
 from telegram_simulator.mtproto.crypto import KEY_BYTES, RsaKey
 from telegram_simulator.mtproto.keys import KeyRecord, Keys, Session
 from telegram_simulator.mtproto.packets import Call, error_answer
-from telegram_simulator.tl.objects import message, when
+from telegram_simulator.tl.objects import message, moment_of
 from telegram_simulator.world.account import FROZEN, LoginToken
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.files import Files
@@ -210,11 +210,11 @@ class Simulator:
                 connection.push(make(record.phone))
                 self.counters.updates_sent += 1
 
-    def tell(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None:
+    def push_update(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None:
         """Send one update that belongs to no channel to whoever is wanted, logged in or not."""
         for connection, record in self._listening():
             if wanted(record):
-                connection.push(types.UpdateShort(update, when(self.now())))
+                connection.push(types.UpdateShort(update, moment_of(self.now())))
                 self.counters.updates_sent += 1
 
     def _listening(self) -> list[tuple[Connection, KeyRecord]]:

@@ -20,7 +20,7 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_channel, make_tenant
-from testkit.models import packaged_models
+from testkit.models import package_models
 from testkit.provider_server import FakeServer, fake_server
 
 PLENTY = 1_000_000_000
@@ -40,7 +40,7 @@ VOCABULARY = Vocabulary({"ru": TAGS, "en": TAGS})
 type Opened = Callable[..., AbstractAsyncContextManager[App]]
 
 
-async def tags_of(
+async def ask_tags(
     gate: Gate,
     text: str,
     *,
@@ -70,7 +70,7 @@ async def redis(database: dict[str, str]) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-def opened(database: dict[str, str], redis: Redis) -> Opened:
+def open_program(database: dict[str, str], redis: Redis) -> Opened:
     """The program with these variables."""
     assert redis is not None  # it is empty now
 
@@ -83,8 +83,8 @@ def opened(database: dict[str, str], redis: Redis) -> Opened:
 
 
 @pytest.fixture
-async def app(opened: Opened, server: FakeServer, prices: Path) -> AsyncIterator[App]:
-    async with opened(**server.gigachat(AI_PRICES_FILE=str(prices), GIGACHAT_STREAMS="10")) as built:
+async def app(open_program: Opened, server: FakeServer, prices: Path) -> AsyncIterator[App]:
+    async with open_program(**server.gigachat(AI_PRICES_FILE=str(prices), GIGACHAT_STREAMS="10")) as built:
         yield built
 
 
@@ -107,7 +107,7 @@ def prices(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of models with one in it."""
-    return packaged_models(tmp_path_factory.mktemp("models"))
+    return package_models(tmp_path_factory.mktemp("models"))
 
 
 def fresh_text(about: str = "Экономика страны выросла на три процента") -> str:

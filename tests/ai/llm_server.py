@@ -13,7 +13,7 @@ import xllamacpp
 from telegram_assistant.ai.protocols import Instruction
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.understanding.policy import ModelTask, ProviderFailed, Tier, Urgency
-from tests.ai.conftest import VOCABULARY, Opened, fresh_text, make_paid_channel, tags_of
+from tests.ai.conftest import VOCABULARY, Opened, ask_tags, fresh_text, make_paid_channel
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +31,8 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def app(opened: Opened, llama: str) -> AsyncIterator[App]:
-    async with opened(OPENAI_BASE_URL=llama, OPENAI_STREAMS="2") as built:
+async def app(open_program: Opened, llama: str) -> AsyncIterator[App]:
+    async with open_program(OPENAI_BASE_URL=llama, OPENAI_STREAMS="2") as built:
         yield built
 
 
@@ -57,10 +57,11 @@ async def test_its_answers_are_used_or_replaced_and_never_break_anything(app: Ap
         )
     ]
     results = await asyncio.gather(
-        *(tags_of(app.gate, text, channel_id=channel_id, urgency=Urgency.QUESTION) for text in texts)
+        *(ask_tags(app.gate, text, channel_id=channel_id, urgency=Urgency.QUESTION) for text in texts)
     )
     assert all(
-        result.value is not None and set(result.value.tags) <= set(VOCABULARY.of("en")) for result in results
+        result.value is not None and set(result.value.tags) <= set(VOCABULARY.tags_of("en"))
+        for result in results
     )
     assert {result.tier for result in results} <= set(Tier)
     used = next(budget for budget in await app.system.spending.budgets() if budget.tenant_id == tenant_id)

@@ -11,7 +11,7 @@ from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.settings import read_settings
-from tests.ai.conftest import tags_of
+from tests.ai.conftest import ask_tags
 
 
 async def spend(channel_id: ChannelId, calls: int, at_once: int) -> None:
@@ -20,7 +20,7 @@ async def spend(channel_id: ChannelId, calls: int, at_once: int) -> None:
 
         async def ask() -> None:
             async with turns:
-                await tags_of(app.gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
+                await ask_tags(app.gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
 
         await asyncio.gather(*(ask() for _ in range(calls)))
 

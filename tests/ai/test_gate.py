@@ -22,7 +22,7 @@ from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.understanding.policy import AiPolicy, FallbackReason, PostSort, Tier, Urgency
 from telegram_assistant.settings import read_settings
 from testkit.provider_server import FakeServer, saying
-from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer, tags_of
+from tests.ai.conftest import Opened, ask_tags, fresh_text, make_followed, make_paid_channel, make_payer
 from tests.conftest import Admin
 
 HURRIED = dict.fromkeys(Urgency, 1.5)
@@ -42,7 +42,7 @@ async def test_a_provider_tags_a_post_within_the_vocabulary(gate: Gate, app: App
     server.says = saying(
         tags=["Экономика", "взлом", "спорт", "экономика"], entities=[{"text": "Сбер", "kind": "organisation"}]
     )
-    result = await tags_of(gate, fresh_text("Сбер отчитался"), channel_id=channel_id)
+    result = await ask_tags(gate, fresh_text("Сбер отчитался"), channel_id=channel_id)
     assert result.value is not None
     assert result.value.tags == ("экономика", "спорт")
     assert [entity.text for entity in result.value.entities] == ["Сбер"]
@@ -59,7 +59,7 @@ async def test_the_same_question_three_times_costs_one_call(gate: Gate, app: App
     channel_id, tenant_id = await make_paid_channel(app.system)
     server.says = saying(tags=["спорт"])
     text = fresh_text()
-    results = [await tags_of(gate, text, channel_id=channel_id) for _ in range(3)]
+    results = [await ask_tags(gate, text, channel_id=channel_id) for _ in range(3)]
     assert server.calls == 1
     assert [result.is_cached for result in results] == [False, True, True]
     assert {result.value.tags for result in results if result.value} == {("спорт",)}
@@ -72,9 +72,9 @@ async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_adve
     copier, original = (await make_paid_channel(app.system))[0], (await make_paid_channel(app.system))[0]
     server.says = saying(tags=["спорт"], kind="advertising", is_ad=True, channel_id=original)
     text = fresh_text()
-    first = await tags_of(gate, f"{text}\n\nРеклама. Подписаться: @copier", channel_id=copier)
-    again = await tags_of(gate, text, channel_id=copier)
-    other = await tags_of(gate, text, channel_id=original)
+    first = await ask_tags(gate, f"{text}\n\nРеклама. Подписаться: @copier", channel_id=copier)
+    again = await ask_tags(gate, text, channel_id=copier)
+    other = await ask_tags(gate, text, channel_id=original)
     assert server.calls == 1
     assert [
         (result.value.tags, result.value.kind, result.value.is_ad)
@@ -94,19 +94,19 @@ async def test_the_same_question_at_the_same_moment_costs_one_call(
     channel_id, _ = await make_paid_channel(app.system)
     server.seconds = 0.1
     text = fresh_text()
-    results = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for _ in range(20)))
+    results = await asyncio.gather(*(ask_tags(gate, text, channel_id=channel_id) for _ in range(20)))
     assert server.calls == 1
     assert {result.tier for result in results} == {Tier.PROVIDER}
 
 
 async def test_two_processes_with_one_stream_ask_the_same_only_once(
-    opened: Opened, server: FakeServer
+    open_program: Opened, server: FakeServer
 ) -> None:
     server.seconds = 0.1
     text = fresh_text()
-    async with opened(**server.gigachat()) as first, opened(**server.gigachat()) as second:
+    async with open_program(**server.gigachat()) as first, open_program(**server.gigachat()) as second:
         channel_id, _ = await make_paid_channel(first.system)
-        await asyncio.gather(*(tags_of(app.gate, text, channel_id=channel_id) for app in (first, second)))
+        await asyncio.gather(*(ask_tags(app.gate, text, channel_id=channel_id) for app in (first, second)))
     assert server.calls == 1
 
 
@@ -115,24 +115,24 @@ async def test_off_for_all_subscribers_sends_nothing_anywhere(
 ) -> None:
     payers = [await make_payer(app.system) for _ in range(2)]
     channel_id = await make_followed(app.system, *((payer, AiPolicy.OFF) for payer in payers))
-    tags = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    tags = await ask_tags(gate, fresh_text(), channel_id=channel_id)
     picture = await gate.picture(Picture(b"x", "image/png"), sha256=b"x", channel_id=channel_id)
     text = await gate.text_in(Picture(png(), "image/png"), channel_id=channel_id)
     vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
     assert [(result.value, result.reason) for result in (tags, picture, text, vectors)] == [
         (None, FallbackReason.POLICY)
     ] * 4
-    assert server.heard.total() == 0
+    assert server.request_counts.total() == 0
 
 
 async def test_provider_without_the_owners_consent_is_local(gate: Gate, app: App, server: FakeServer) -> None:
     tenant_id = await make_payer(app.system, consents=False)
     channel_id = await make_followed(app.system, (tenant_id, AiPolicy.PROVIDER))
-    result = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    result = await ask_tags(gate, fresh_text(), channel_id=channel_id)
     assert (result.tier, result.reason) == (Tier.LOCAL, FallbackReason.POLICY)
     assert result.value is not None
     assert result.value.tags == ("экономика",)
-    assert server.heard.total() == 0
+    assert server.request_counts.total() == 0
 
 
 async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_unit(
@@ -144,7 +144,7 @@ async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_uni
         app.system, *((payer, AiPolicy.PROVIDER) for payer in payers), (onlooker, AiPolicy.LOCAL)
     )
     server.usage = (7, 101)
-    result = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    result = await ask_tags(gate, fresh_text(), channel_id=channel_id)
     rows = await admin.fetch(
         "SELECT tenant_id, micro, tokens, call_micro FROM usage WHERE tenant_id = ANY($1)",
         [*payers, onlooker],
@@ -162,7 +162,7 @@ async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted
 ) -> None:
     channel_id, _ = await make_paid_channel(app.system, micro=0)
     post_id = PostId(channel_id, MessageId(1))
-    result = await tags_of(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
+    result = await ask_tags(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
     assert (result.tier, result.reason, result.is_wanted) == (Tier.LOCAL, FallbackReason.NO_BUDGET, True)
     assert server.calls == 0
     taken = await app.system.provider_wanted.take("tagging", limit=1000, lease=LEASE)
@@ -171,17 +171,17 @@ async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted
 
 async def test_tokens_have_a_budget_of_their_own(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system, tokens=100)
-    result = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    result = await ask_tags(gate, fresh_text(), channel_id=channel_id)
     assert (result.tier, result.reason) == (Tier.LOCAL, FallbackReason.NO_BUDGET)
     assert server.calls == 0
 
 
 async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_provider(
-    opened: Opened, server: FakeServer, prices: Path
+    open_program: Opened, server: FakeServer, prices: Path
 ) -> None:
     both = {**server.gigachat(), **server.openai(), "AI_PRICES_FILE": str(prices)}
     text = fresh_text()
-    async with opened(**both) as app:
+    async with open_program(**both) as app:
         channel_id, _ = await make_paid_channel(app.system)
 
         def refuse_first(_asked: object) -> str:
@@ -190,29 +190,31 @@ async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_pro
 
         server.says = refuse_first
         server.finish_reason = "blacklist"
-        result = await tags_of(app.gate, text, channel_id=channel_id)
+        result = await ask_tags(app.gate, text, channel_id=channel_id)
         assert (result.provider, server.calls) == ("openai", 2)
-    async with opened(**server.gigachat()) as app:
-        alone = await tags_of(app.gate, text, channel_id=channel_id, post_id=PostId(channel_id, MessageId(1)))
+    async with open_program(**server.gigachat()) as app:
+        alone = await ask_tags(
+            app.gate, text, channel_id=channel_id, post_id=PostId(channel_id, MessageId(1))
+        )
         assert (alone.tier, alone.reason, alone.is_wanted) == (Tier.LOCAL, FallbackReason.BLACKLIST, False)
         assert server.calls == 2
 
 
 async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(
-    opened: Opened, server: FakeServer
+    open_program: Opened, server: FakeServer
 ) -> None:
     for status in (402, 429):
         server.status = status
-        server.heard.clear()
+        server.request_counts.clear()
         async with (
-            opened(**server.gigachat()) as first,
-            opened(**server.gigachat()) as second,
+            open_program(**server.gigachat()) as first,
+            open_program(**server.gigachat()) as second,
         ):
             channel_id, tenant_id = await make_paid_channel(first.system)
             for app in (first, second):
-                result = await tags_of(app.gate, fresh_text(), channel_id=channel_id)
+                result = await ask_tags(app.gate, fresh_text(), channel_id=channel_id)
                 assert result.tier is Tier.LOCAL
-            assert server.heard["chat"] == 1
+            assert server.request_counts["chat"] == 1
             assert {
                 budget.used_micro
                 for budget in await first.system.spending.budgets()
@@ -228,22 +230,22 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
     channel_id, _ = await make_paid_channel(app.system)
     server.hangs = True
     begun = time.monotonic()
-    results = await asyncio.gather(*(tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
+    results = await asyncio.gather(*(ask_tags(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
     assert {(result.tier, result.reason) for result in results} == {(Tier.LOCAL, FallbackReason.AWAY)}
     assert time.monotonic() - begun < 10
     begun, calls = time.monotonic(), server.calls
-    results = [await tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
+    results = [await ask_tags(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
     assert {(result.tier, result.reason) for result in results} == {(Tier.LOCAL, FallbackReason.BREAKER)}
     assert time.monotonic() - begun < 5
     assert server.calls == calls
 
 
 async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(
-    opened: Opened, server: FakeServer
+    open_program: Opened, server: FakeServer
 ) -> None:
-    async with opened(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
+    async with open_program(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
         channel_id, _ = await make_paid_channel(app.system)
-        reasons = [(await tags_of(app.gate, fresh_text(), channel_id=channel_id)).reason for _ in range(4)]
+        reasons = [(await ask_tags(app.gate, fresh_text(), channel_id=channel_id)).reason for _ in range(4)]
     assert reasons == [FallbackReason.AWAY] * 3 + [FallbackReason.BREAKER]
     assert server.calls == 0
 
@@ -253,7 +255,7 @@ async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(
 ) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system)
     server.says = lambda _asked: "Конечно! Вот теги: спорт" if server.calls % 2 else '{"tags": ["спорт"]}'
-    mended = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    mended = await ask_tags(gate, fresh_text(), channel_id=channel_id)
     assert mended.value is not None
     assert (mended.tier, mended.value.tags, server.calls, mended.cost_micro) == (
         Tier.PROVIDER,
@@ -262,7 +264,7 @@ async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(
         40,
     )
     server.says = lambda _asked: "no JSON at all"
-    given_up = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    given_up = await ask_tags(gate, fresh_text(), channel_id=channel_id)
     assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, FallbackReason.FAILED, 4)
     assert {usage.purpose for usage in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {
         "tagging",
@@ -285,17 +287,22 @@ async def test_a_picture_is_uploaded_looked_at_and_deleted_again(
         == PictureFacts(description="Снежная улица", text="СТОП", is_document=True)
     )
     assert result.model == "GigaChat-2-Pro"
-    assert len(server.asked[0].body["messages"][1]["attachments"]) == 1
-    assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)
+    assert len(server.requests[0].body["messages"][1]["attachments"]) == 1
+    assert (server.request_counts["upload"], server.request_counts["delete"], server.files, server.calls) == (
+        1,
+        1,
+        {},
+        1,
+    )
 
 
 @pytest.mark.parametrize("provider", ["gigachat", "openai"])
 async def test_a_tenants_own_text_is_heard_while_it_is_written_and_paid_by_it_alone(
-    provider: str, opened: Opened, server: FakeServer, prices: Path
+    provider: str, open_program: Opened, server: FakeServer, prices: Path
 ) -> None:
     server.says, server.pieces = (lambda _asked: "Мост закрыт. [1]\nNOTHING"), 4
     variables = server.gigachat if provider == "gigachat" else server.openai
-    async with opened(**variables(AI_PRICES_FILE=str(prices))) as app:
+    async with open_program(**variables(AI_PRICES_FILE=str(prices))) as app:
         tenant_id, nobody = await make_payer(app.system), await make_payer(app.system, consents=False)
         pieces, text = list[str](), fresh_text()
         offer = await app.questions.offer(100, max_tokens=50, tenant_id=tenant_id)
@@ -316,10 +323,10 @@ async def test_a_tenants_own_text_is_heard_while_it_is_written_and_paid_by_it_al
 
 
 async def test_a_text_that_breaks_off_counts_as_written_and_is_not_used(
-    opened: Opened, server: FakeServer, prices: Path
+    open_program: Opened, server: FakeServer, prices: Path
 ) -> None:
     server.says, server.pieces, server.breaks_off = (lambda _asked: "Мост закрыт. [1]"), 4, True
-    async with opened(**server.openai(AI_PRICES_FILE=str(prices))) as app:
+    async with open_program(**server.openai(AI_PRICES_FILE=str(prices))) as app:
         tenant_id = await make_payer(app.system)
         written = await app.questions.write(
             prompt("answer"),
@@ -345,7 +352,7 @@ async def test_live_work_that_gave_up_before_its_turn_pays_nothing(
     ):
         channel_id, tenant_id = await make_paid_channel(app.system)
         texts = [fresh_text() for _ in range(3)]
-        results = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
+        results = await asyncio.gather(*(ask_tags(gate, text, channel_id=channel_id) for text in texts))
         assert sorted(str(result.reason) for result in results) == ["away", "busy", "busy"]
         async with asyncio.timeout(60):
             while (
@@ -366,9 +373,9 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
         open_models(app.settings, redis=app.redis) as models,
         open_gate(models, app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate,
     ):
-        late = await tags_of(gate, text, channel_id=channel_id)
+        late = await ask_tags(gate, text, channel_id=channel_id)
         assert (late.tier, late.reason) == (Tier.LOCAL, FallbackReason.AWAY)
         async with asyncio.timeout(60):
-            while not (result := await tags_of(gate, text, channel_id=channel_id)).is_cached:
+            while not (result := await ask_tags(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)
     assert (result.tier, server.calls) == (Tier.PROVIDER, 1)

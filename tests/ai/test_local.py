@@ -34,10 +34,15 @@ def vocabulary() -> Vocabulary:
 
 
 async def read_locally(
-    tmp_path: Path, text: str, vocabulary: Vocabulary, *, is_service: bool = False
+    tmp_path: Path,
+    text: str,
+    vocabulary: Vocabulary,
+    *,
+    addresses: tuple[str, ...] = (),
+    is_service: bool = False,
 ) -> Tags:
     (tags,) = await LocalModels(models=tmp_path).tags(
-        [Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary
+        [Material(text, ChannelId(1), addresses=addresses, is_service=is_service)], vocabulary=vocabulary
     )
     return tags
 
@@ -142,10 +147,10 @@ async def test_a_name_is_given_in_its_dictionary_form(
 async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more_than_eight(
     tmp_path: Path, vocabulary: Vocabulary
 ) -> None:
-    everything = " ".join(vocabulary.of("ru"))
+    everything = " ".join(vocabulary.tags_of("ru"))
     tags = await read_locally(tmp_path, everything, vocabulary)
     assert len(tags.tags) == 8
-    assert set(tags.tags) <= set(vocabulary.of("ru"))
+    assert set(tags.tags) <= set(vocabulary.tags_of("ru"))
 
 
 @pytest.mark.parametrize(
@@ -158,6 +163,17 @@ async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more
         ("Скидка 40% по промокоду ЗИМА, успейте заказать", PostSort.ADVERTISING),
         ("Sponsored: a better mattress", PostSort.ADVERTISING),
         ("Власти обсудили закон о рекламе и скидках", PostSort.NEWS),
+        ("Лампа для чтения.\nРеклама. ООО «Свет»", PostSort.ADVERTISING),
+        ("Лампа для чтения.\nИнформация о рекламодателе по ссылке", PostSort.ADVERTISING),
+        ("Рекламодателей обязали показывать договоры", PostSort.NEWS),
+        ("Реклама на трамваях подорожала втрое", PostSort.NEWS),
+        ("Разыгрываем самокат: подпишитесь на канал, чтобы участвовать", PostSort.ADVERTISING),
+        ("Розыгрыш самоката закончился скандалом: победителя не назвали", PostSort.NEWS),
+        (
+            "We are giving away a scooter! Join and follow us; the winner is drawn at noon",
+            PostSort.ADVERTISING,
+        ),
+        ("A raffle for a scooter ended in a fight", PostSort.NEWS),
     ],
 )
 async def test_what_a_post_is_shows_by_its_signs(
@@ -168,6 +184,65 @@ async def test_what_a_post_is_shows_by_its_signs(
     assert (await read_locally(tmp_path, text, vocabulary, is_service=True)).kind is PostSort.SERVICE
 
 
+@pytest.mark.parametrize(
+    ("address", "is_ad"),
+    [
+        ("https://bank.example/card?utm_source=tg&erid=2Vtzq", True),
+        ("https://bank.example/go/erid_2Vtzq", True),
+        ("https://bank.example/erid2Vtzq1", True),
+        ("https://bank.example/?utm_medium=cpa&x=1", True),
+        ("https://lamp.onelink.me/x1", True),
+        ("https://sponsored.link/lamp", True),
+        ("https://paper.example/?utm_source=telegram&utm_medium=social", False),
+        ("https://paper.example/?utm_medium=paidoff", False),
+        ("https://paper.example/meridian-line", False),
+        ("https://paper.example/eridan", False),
+        ("https://notonelink.me.example/x1", False),
+    ],
+)
+async def test_a_paid_address_makes_a_post_advertising(
+    tmp_path: Path, vocabulary: Vocabulary, address: str, *, is_ad: bool
+) -> None:
+    tags = await read_locally(tmp_path, "Лампа для чтения вечером", vocabulary, addresses=(address,))
+    assert tags.is_ad == is_ad
+
+
+@pytest.mark.parametrize(
+    ("address", "is_ad"),
+    [
+        ("https://clck.example/a1b2c3", True),
+        ("https://t.me/a1b2c3", False),
+        ("https://paper.example/2026/11/lamps", False),
+    ],
+)
+async def test_a_discount_behind_an_address_that_hides_its_page_is_advertising(
+    tmp_path: Path, vocabulary: Vocabulary, address: str, *, is_ad: bool
+) -> None:
+    tags = await read_locally(tmp_path, "Лампа со скидкой до пятницы", vocabulary, addresses=(address,))
+    assert tags.is_ad == is_ad
+    assert not (await read_locally(tmp_path, "Лампа упала", vocabulary, addresses=(address,))).is_ad
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ставка останется прежней — Набиуллина", {"Набиуллина": "person"}),
+        ("Об этом Набиуллина сообщила утром", {"Набиуллина": "person"}),
+        ("Лавров ответил на вопрос", {"Лавров": "person"}),
+        ("Как пишут СМИ, это ЧП, а не ДТП", {}),
+        ("Они уехали из Южной Кореи утром", {"Южная Корея": "place"}),
+        ("Мост в Нижнем Новгороде закрыт", {"Нижний Новгород": "place"}),
+        ("Шторм на Каспийском море утих", {}),
+        ("Мост закрыт в Самаре\n\n👉 Подписаться на Москву", {"Самара": "place"}),
+    ],
+)
+async def test_russian_names_are_whole_and_no_abbreviations_of_things(
+    tmp_path: Path, vocabulary: Vocabulary, text: str, names: dict[str, str]
+) -> None:
+    tags = await read_locally(tmp_path, text, vocabulary)
+    assert {entity.text: entity.kind.value for entity in tags.entities} == names
+
+
 async def test_hashtags_that_we_lack_are_proposed(tmp_path: Path, vocabulary: Vocabulary) -> None:
     tags = await read_locally(
         tmp_path, "Открыли #Новый_Мост и #погода #123 #a https://site.example/#якорь", vocabulary
@@ -176,11 +251,13 @@ async def test_hashtags_that_we_lack_are_proposed(tmp_path: Path, vocabulary: Vo
 
 
 def test_both_packaged_vocabularies_have_the_same_topics_and_enough_tags(vocabulary: Vocabulary) -> None:
-    russian, english = (list(dict.fromkeys(vocabulary.of(language).values())) for language in ("ru", "en"))
+    russian, english = (
+        list(dict.fromkeys(vocabulary.tags_of(language).values())) for language in ("ru", "en")
+    )
     assert russian == english
     assert len(russian) >= 25
-    assert all(150 <= len(vocabulary.of(language)) <= 300 for language in ("ru", "en"))
-    assert all(tag == tag_in(tag) for language in ("ru", "en") for tag in vocabulary.of(language))
+    assert all(150 <= len(vocabulary.tags_of(language)) <= 300 for language in ("ru", "en"))
+    assert all(tag == tag_in(tag) for language in ("ru", "en") for tag in vocabulary.tags_of(language))
 
 
 async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary: Vocabulary) -> None:
@@ -192,6 +269,8 @@ async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary:
         "слово " * 50_000,
         "А-" * 5000,
         "Ab " * 5000,
+        "Ab." * 5000,
+        "A’" * 5000,
     ):
         await read_locally(tmp_path, text, vocabulary)
 

@@ -16,9 +16,10 @@ from telegram_assistant.ai.local.models import (
     DEFAULT_MODEL,
     FILES,
     PINNED,
+    ModelChoices,
     card_of,
     folder_of,
-    installed,
+    list_installed,
     pull,
 )
 from telegram_assistant.ai.local.understanding import LocalModels
@@ -29,6 +30,7 @@ from testkit.models import MINILM
 
 REVISION = "c0ffee" + "0" * 34
 E5 = "intfloat/e5-of-our-own"
+QWEN_QUERY = "Instruct: Given a search query, retrieve posts that answer the query\nQuery:"
 
 
 def say_nothing(_file: str, _size: int) -> None:
@@ -105,11 +107,11 @@ def test_a_half_fetched_model_is_no_model(minilm: Path, tmp_path: Path) -> None:
             (MINILM, "../" * 13 + "a"),
             (f"{MINILM}/../..", REVISION),
         ):
-            with pytest.raises(Rejected, match="a model is named like"):
+            with pytest.raises(Rejected, match="is not a model and revision"):
                 pull(name, models=models, hub=url, tell=say_nothing, revision=revision)
-        with pytest.raises(Rejected, match="Name the revision"):
+        with pytest.raises(Rejected, match="needs a revision"):
             pull(MINILM, models=models, hub=url, tell=say_nothing)
-    assert list(installed(models)) == []
+    assert list(list_installed(models)) == []
     assert list(models.iterdir()) == []
 
 
@@ -117,7 +119,7 @@ def test_other_bytes_than_those_of_the_release_are_refused(minilm: Path, tmp_pat
     put_on_hub(tmp_path / "hub", minilm, DEFAULT_MODEL, PINNED[DEFAULT_MODEL].revision)
     with hub(tmp_path / "hub") as url, pytest.raises(Rejected, match="its SHA-256 is"):
         pull(DEFAULT_MODEL, models=tmp_path / "models", hub=url, tell=say_nothing)
-    assert list(installed(tmp_path / "models")) == []
+    assert list(list_installed(tmp_path / "models")) == []
 
 
 def test_files_that_were_brought_by_hand_are_checked_before_they_are_a_model(
@@ -133,7 +135,7 @@ def test_files_that_were_brought_by_hand_are_checked_before_they_are_a_model(
     assert not (folder_of(tmp_path, DEFAULT_MODEL) / CARD).exists()
     accepted = pull(MINILM, models=tmp_path, hub="https://hub.invalid", tell=say_nothing)
     assert set(accepted.card.sha256) == set(FILES)
-    assert [model.card.name for model in installed(tmp_path)] == [MINILM]
+    assert [model.card.name for model in list_installed(tmp_path)] == [MINILM]
 
 
 def test_without_a_network_it_is_said_which_files_go_where(tmp_path: Path) -> None:
@@ -178,6 +180,23 @@ def test_https_and_this_machine_are_asked(url: str) -> None:
     check_address(url)
 
 
-def test_only_the_e5_family_is_told_what_is_a_question() -> None:
-    assert card_of("intfloat/multilingual-e5-large").query_prefix == "query: "
-    assert card_of(MINILM).query_prefix == ""
+@pytest.mark.parametrize(
+    ("name", "pooling", "prefixes"),
+    [
+        ("intfloat/multilingual-e5-large", "mean", ("query: ", "passage: ")),
+        (MINILM, "mean", ("", "")),
+        ("BAAI/bge-m3", "cls", ("", "")),
+        ("deepvk/USER-bge-m3", "cls", ("", "")),
+        ("deepvk/USER2-base", "mean", ("search_query: ", "search_document: ")),
+        ("ai-forever/FRIDA", "cls", ("search_query: ", "search_document: ")),
+        ("Qwen/Qwen3-Embedding-0.6B", "last", (QWEN_QUERY, "")),
+    ],
+)
+def test_families_are_used_as_they_were_trained(name: str, pooling: str, prefixes: tuple[str, str]) -> None:
+    card = card_of(name)
+    assert (card.pooling, (card.query_prefix, card.document_prefix)) == (pooling, prefixes)
+
+
+def test_the_operator_knows_better_than_the_name() -> None:
+    card = card_of("our/e5-tuned", None, ModelChoices(query_prefix="", pooling="cls"))
+    assert (card.query_prefix, card.document_prefix, card.pooling) == ("", "passage: ", "cls")

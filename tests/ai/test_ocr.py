@@ -20,7 +20,7 @@ from telegram_assistant.domain.understanding.policy import ProviderFailed
 RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fonts/DejaVuSans.ttf")
 
 
-def drawn(words: str, *, height: int = 120, font: str | None = None) -> bytes:
+def draw_words(words: str, *, height: int = 120, font: str | None = None) -> bytes:
     image = Image.new("RGB", (700, height), "white")
     ImageDraw.Draw(image).text(
         (20, 30),
@@ -37,7 +37,8 @@ def drawn(words: str, *, height: int = 120, font: str | None = None) -> bytes:
 async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_path: Path) -> None:
     local = LocalModels(models=tmp_path)
     assert (
-        "Breaking news 2026" in (await local.picture(Picture(drawn("Breaking news 2026"), "image/png"))).text
+        "Breaking news 2026"
+        in (await local.picture(Picture(draw_words("Breaking news 2026"), "image/png"))).text
     )
     with pytest.raises(ProviderFailed, match="cannot read this picture"):
         await local.picture(Picture(b"GIF89a nonsense", "image/gif"))
@@ -47,7 +48,7 @@ async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_p
 async def test_russian_in_a_picture_is_read_as_russian(tmp_path: Path) -> None:
     text = (
         await LocalModels(models=tmp_path).picture(
-            Picture(drawn("Пожар на складе", font=RUSSIAN_FONT), "image/png")
+            Picture(draw_words("Пожар на складе", font=RUSSIAN_FONT), "image/png")
         )
     ).text
     assert text == "Пожар на складе"
@@ -67,7 +68,7 @@ async def test_without_a_language_that_is_asked_for_nothing_is_read_and_doctor_s
 ) -> None:
     english_only = tesseract_with(tmp_path, "eng", "osd")
     with pytest.raises(ProviderFailed, match="tesseract has no data for rus"):
-        await read_text(Picture(drawn("Пожар"), "image/png"), command=english_only)
+        await read_text(Picture(draw_words("Пожар"), "image/png"), command=english_only)
     finding = examine_ocr(english_only)
     assert (finding.verdict, str(finding.remedy)) == (
         Severity.WARNING,
@@ -105,7 +106,7 @@ def test_lines_that_tesseract_only_guesses_are_left_out() -> None:
 async def test_what_reads_pictures_has_its_limits_and_is_sandboxed() -> None:
     reading = asyncio.create_task(
         read_text(
-            Picture(drawn("Breaking news 2026", height=4000), "image/png"),
+            Picture(draw_words("Breaking news 2026", height=4000), "image/png"),
             command=shutil.which("tesseract") or "",
         )
     )

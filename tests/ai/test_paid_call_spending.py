@@ -31,7 +31,7 @@ from telegram_assistant.domain.understanding.spending import (
 )
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.provider_server import FakeServer
-from tests.ai.conftest import make_paid_channel, make_payer, tags_of
+from tests.ai.conftest import ask_tags, make_paid_channel, make_payer
 from tests.conftest import Admin
 
 A_CALL = TAGS_TOKENS
@@ -72,8 +72,8 @@ def test_who_pays_can_pay_and_the_shares_are_the_price(price: int, money: dict[i
 
 
 def test_a_price_is_rounded_up() -> None:
-    assert Price(sent_micro=1, received_micro=0).of(Tokens(1, 1000)) == 1
-    assert Price(sent_micro=1_500_000, received_micro=2_000_000).of(Tokens(3, 5)) == 15
+    assert Price(sent_micro=1, received_micro=0).cost_of(Tokens(1, 1000)) == 1
+    assert Price(sent_micro=1_500_000, received_micro=2_000_000).cost_of(Tokens(3, 5)) == 15
 
 
 async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(
@@ -83,7 +83,7 @@ async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(
     server.usage = (5, A_CALL)
     results = await asyncio.gather(
         *(
-            tags_of(gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
+            ask_tags(gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
             for _ in range(100)
         )
     )
@@ -142,7 +142,7 @@ def make_call() -> ProviderCall:
     return ProviderCall(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
 
 
-async def used_by(system: SystemStores, tenant_id: TenantId) -> tuple[int, int]:
+async def load_usage(system: SystemStores, tenant_id: TenantId) -> tuple[int, int]:
     budget = next(budget for budget in await system.spending.budgets() if budget.tenant_id == tenant_id)
     return budget.used_micro, budget.used_tokens
 
@@ -151,11 +151,11 @@ async def test_what_is_settled_twice_or_after_it_was_given_back_counts_once(syst
     tenant_id = await make_payer(system, micro=1000, tokens=1000)
     call = make_call()
     assert await system.spending.reserve(call, Amount(100, 50), [tenant_id], lifetime=LIFETIME)
-    assert await used_by(system, tenant_id) == (100, 50)
+    assert await load_usage(system, tenant_id) == (100, 50)
     for _ in range(2):
         await system.spending.settle(call, CallOutcome("ok", Amount(30, 20), Tokens(15, 5), 12))
     await system.spending.release(call.call_id)
-    assert await used_by(system, tenant_id) == (30, 20)
+    assert await load_usage(system, tenant_id) == (30, 20)
     assert [
         (line.calls, line.micro, line.tokens)
         for line in await system.spending.usage(EPOCH, tenant_id=tenant_id)
@@ -173,10 +173,10 @@ async def test_a_new_month_begins_with_the_whole_budget_and_old_calls_do_not_lig
         await admin.execute(
             f"UPDATE {table} SET month = month - interval '1 month' WHERE tenant_id = $1", tenant_id
         )
-    assert await used_by(system, tenant_id) == (0, 0)
+    assert await load_usage(system, tenant_id) == (0, 0)
     assert await system.spending.reserve(make_call(), Amount(60, 1), [tenant_id], lifetime=LIFETIME)
     await system.spending.settle(old, CallOutcome("ok", Amount(10, 1), Tokens(1), 1))
-    assert await used_by(system, tenant_id) == (60, 1)
+    assert await load_usage(system, tenant_id) == (60, 1)
 
 
 async def test_who_has_no_budget_may_have_what_costs_nothing(system: SystemStores, admin: Admin) -> None:
@@ -191,4 +191,4 @@ async def test_who_cannot_pay_its_share_leaves_it_to_the_others(system: SystemSt
     assert await system.spending.reserve(make_call(), Amount(60, 3), [poor, rich], lifetime=LIFETIME) == {
         rich: Amount(60, 3)
     }
-    assert await used_by(system, poor) == (0, 0)
+    assert await load_usage(system, poor) == (0, 0)

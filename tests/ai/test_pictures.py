@@ -24,28 +24,28 @@ async def readers() -> AsyncIterator[PictureReaders]:
     await running.close()
 
 
-def written(image: Image.Image, form: str, **more: object) -> bytes:
+def encode_image(image: Image.Image, form: str, **more: object) -> bytes:
     out = io.BytesIO()
     image.save(out, form, **more)
     return out.getvalue()
 
 
-def striped(size: tuple[int, int] = (200, 100), mode: str = "RGB") -> Image.Image:
+def draw_stripes(size: tuple[int, int] = (200, 100), mode: str = "RGB") -> Image.Image:
     image = Image.new(mode, size, "white")
     for number in range(0, size[0], 20):
         ImageDraw.Draw(image).rectangle((number, 0, number + 9, size[1]), fill="navy")
     return image
 
 
-def shown(picture: Picture) -> Image.Image:
+def open_picture(picture: Picture) -> Image.Image:
     return Image.open(io.BytesIO(picture.data))
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG"])
 async def test_what_providers_take_stays_what_it_is(readers: PictureReaders, form: str) -> None:
-    opened = await readers.open(written(striped(), form))
+    opened = await readers.open(encode_image(draw_stripes(), form))
     assert (opened.picture.mime, opened.width, opened.height) == (f"image/{form.lower()}", 200, 100)
-    apart = ImageChops.difference(shown(opened.picture).convert("L"), striped().convert("L"))
+    apart = ImageChops.difference(open_picture(opened.picture).convert("L"), draw_stripes().convert("L"))
     assert max(apart.tobytes()) <= (0 if form == "PNG" else 60)
 
 
@@ -56,7 +56,9 @@ def jpeg_with_everything() -> bytes:
     """Blocks of every kind that Pillow writes, one that it does not know, and bytes after the end."""
     exif = Image.Exif()
     exif[0x010E] = "hidden"
-    data = written(striped(), "JPEG", exif=exif, xmp=GPS, comment=b"hidden", icc_profile=b"hidden" * 40)
+    data = encode_image(
+        draw_stripes(), "JPEG", exif=exif, xmp=GPS, comment=b"hidden", icc_profile=b"hidden" * 40
+    )
     own = b"hidden"
     unknown = b"\xff\xec" + struct.pack(">H", len(own) + 2) + own
     return data[:2] + unknown + data[2:] + b"hidden after the end"
@@ -70,7 +72,7 @@ def png_with_everything() -> bytes:
     about.add_itxt("XML:com.adobe.xmp", GPS.decode())
     about.add(b"prVt", b"hidden")
     return (
-        written(striped(), "PNG", pnginfo=about, exif=exif, icc_profile=b"hidden" * 40)
+        encode_image(draw_stripes(), "PNG", pnginfo=about, exif=exif, icc_profile=b"hidden" * 40)
         + b"hidden after the end"
     )
 
@@ -106,43 +108,46 @@ async def test_small_pictures_lose_every_block_that_is_not_the_picture(readers: 
 async def test_png_of_every_kind_can_be_seen_afterwards(readers: PictureReaders, mode: str) -> None:
     picture = (
         await readers.open(
-            written(
-                striped().convert("L").convert(mode) if mode == "I;16" else striped().convert(mode), "PNG"
+            encode_image(
+                draw_stripes().convert("L").convert(mode) if mode == "I;16" else draw_stripes().convert(mode),
+                "PNG",
             )
         )
     ).picture
-    assert min(shown(picture).convert("L").tobytes()) < 200
+    assert min(open_picture(picture).convert("L").tobytes()) < 200
 
 
 @pytest.mark.parametrize("form", ["WEBP", "GIF", "BMP", "TIFF"])
 async def test_everything_else_becomes_jpeg(readers: PictureReaders, form: str) -> None:
-    opened = await readers.open(written(striped(), form))
+    opened = await readers.open(encode_image(draw_stripes(), form))
     assert opened.picture.mime == "image/jpeg"
-    assert (shown(opened.picture).format, shown(opened.picture).size) == ("JPEG", (200, 100))
+    assert (open_picture(opened.picture).format, open_picture(opened.picture).size) == ("JPEG", (200, 100))
 
 
 async def test_of_a_film_the_first_frame_that_shows_something_is_taken(readers: PictureReaders) -> None:
     dark = Image.new("RGB", (200, 100), "black")
     opened = await readers.open(
-        written(dark, "GIF", save_all=True, append_images=[dark.copy(), striped()], duration=100)
+        encode_image(dark, "GIF", save_all=True, append_images=[dark.copy(), draw_stripes()], duration=100)
     )
-    assert shown(opened.picture).convert("L").getextrema() != (0, 0)
+    assert open_picture(opened.picture).convert("L").getextrema() != (0, 0)
 
 
 async def test_what_is_transparent_stands_on_white(readers: PictureReaders) -> None:
-    opened = await readers.open(written(Image.new("RGBA", (100, 100), (0, 0, 0, 0)), "WEBP"))
-    assert shown(opened.picture).getpixel((50, 50)) == (255, 255, 255)
+    opened = await readers.open(encode_image(Image.new("RGBA", (100, 100), (0, 0, 0, 0)), "WEBP"))
+    assert open_picture(opened.picture).getpixel((50, 50)) == (255, 255, 255)
 
 
 async def test_large_pictures_become_smaller_and_what_cameras_write_is_left_out(
     readers: PictureReaders,
 ) -> None:
-    assert shown((await readers.open(written(striped((5000, 1000)), "JPEG"))).picture).size == (2000, 400)
+    assert open_picture(
+        (await readers.open(encode_image(draw_stripes((5000, 1000)), "JPEG"))).picture
+    ).size == (2000, 400)
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Camera of Ivan"
-    opened = await readers.open(written(striped(), "JPEG", exif=exif))
+    opened = await readers.open(encode_image(draw_stripes(), "JPEG", exif=exif))
     assert b"Ivan" not in opened.picture.data
-    assert shown(opened.picture).size == (100, 200)  # upright
+    assert open_picture(opened.picture).size == (100, 200)  # upright
 
 
 def huge_png(side: int) -> bytes:
@@ -166,8 +171,8 @@ def huge_png(side: int) -> bytes:
         b"",
         b"nonsense",
         b"\xff\xd8\xff\xe0" + b"\x00" * 100,
-        written(striped(), "PNG")[:120],
-        written(striped(), "WEBP")[:60],
+        encode_image(draw_stripes(), "PNG")[:120],
+        encode_image(draw_stripes(), "WEBP")[:60],
         huge_png(60_000),
         huge_png(7_000),
         b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n(/etc/passwd) (r) file\n",
@@ -179,17 +184,19 @@ async def test_what_is_broken_or_means_harm_is_refused_and_the_next_picture_is_r
 ) -> None:
     with pytest.raises(ProviderFailed, match="refused"):
         await readers.open(data)
-    assert (await readers.open(written(striped(), "JPEG"))).width == 200
+    assert (await readers.open(encode_image(draw_stripes(), "JPEG"))).width == 200
 
 
 async def test_a_picture_that_takes_too_long_costs_only_its_reader() -> None:
-    slow = written(Image.new("1", (7000, 7000)), "PNG")  # a few kilobytes, and 49 million pixels to look at
+    slow = encode_image(
+        Image.new("1", (7000, 7000)), "PNG"
+    )  # a few kilobytes, and 49 million pixels to look at
     readers = PictureReaders(at_once=1, max_seconds=0.2)
     try:
         began = time.monotonic()
         with pytest.raises(ProviderFailed, match="late: opening it takes longer"):
             await readers.open(slow)
         assert time.monotonic() - began < 10
-        assert (await readers.open(written(striped((20, 20)), "JPEG"))).width == 20
+        assert (await readers.open(encode_image(draw_stripes((20, 20)), "JPEG"))).width == 20
     finally:
         await readers.close()

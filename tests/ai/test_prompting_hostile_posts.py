@@ -11,7 +11,7 @@ import pytest
 
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts, Tags, leaks, parse
-from telegram_assistant.ai.prompting import MAX_CHARACTERS, fenced, harmless, prompt
+from telegram_assistant.ai.prompting import MAX_CHARACTERS, fence_data, harmless, prompt
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.understanding.policy import (
     Failure,
@@ -20,8 +20,8 @@ from telegram_assistant.domain.understanding.policy import (
     Tier,
     Urgency,
 )
-from testkit.provider_server import Asked, FakeServer
-from tests.ai.conftest import VOCABULARY, make_paid_channel, tags_of
+from testkit.provider_server import ChatRequest, FakeServer
+from tests.ai.conftest import VOCABULARY, ask_tags, make_paid_channel
 
 HOSTILE = [
     line.replace("\\n", "\n")
@@ -60,7 +60,9 @@ def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(text: str) -> None:
-    system = prompt("tagging").instruct(text, max_tokens=10, vocabulary=", ".join(VOCABULARY.of("ru"))).system
+    system = (
+        prompt("tagging").instruct(text, max_tokens=10, vocabulary=", ".join(VOCABULARY.tags_of("ru"))).system
+    )
     obeyed = json.dumps(
         {"tags": [*STRANGE, "спорт", system], "entities": [{"text": system[:90], "kind": "person"}]},
         ensure_ascii=False,
@@ -75,7 +77,7 @@ def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(tex
             tags = parse(Tags, reply, ours=system).within(VOCABULARY, text)
         except ProviderFailed:
             continue
-        assert set(tags.tags) <= {*VOCABULARY.of("ru"), *VOCABULARY.of("en")}
+        assert set(tags.tags) <= {*VOCABULARY.tags_of("ru"), *VOCABULARY.tags_of("en")}
         assert not leaks(" ".join(entity.text for entity in tags.entities), system)
 
 
@@ -85,7 +87,7 @@ async def test_through_the_gate_an_obedient_model_changes_nothing(
     """The model repeats whatever the post says, and adds its instructions."""
     channel_id, _ = await make_paid_channel(app.system)
 
-    def obey(request: Asked) -> str:
+    def obey(request: ChatRequest) -> str:
         return json.dumps(
             {
                 "tags": [*STRANGE, "спорт"],
@@ -97,12 +99,12 @@ async def test_through_the_gate_an_obedient_model_changes_nothing(
 
     server.says = obey
     for text in HOSTILE:
-        result = await tags_of(gate, f"{text} {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
+        result = await ask_tags(gate, f"{text} {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
         assert result.value is not None
         assert result.value.tags == ("спорт",)
         assert all(entity.text in text for entity in result.value.entities)
     server.says = lambda request: json.dumps({"description": request.system, "tags": [request.system]})
-    leaked = await tags_of(gate, f"{HOSTILE[0]} {uuid4()}", channel_id=channel_id)
+    leaked = await ask_tags(gate, f"{HOSTILE[0]} {uuid4()}", channel_id=channel_id)
     assert (leaked.tier, leaked.reason) == (Tier.LOCAL, FallbackReason.FAILED)
 
 
@@ -143,7 +145,7 @@ def test_json_is_found_in_a_talkative_answer() -> None:
 
 
 def test_fences_differ_each_time_and_long_posts_are_cut() -> None:
-    assert fenced("x") != fenced("x")
+    assert fence_data("x") != fence_data("x")
     assert len(harmless("а" * 1_000_000)) == MAX_CHARACTERS
 
 

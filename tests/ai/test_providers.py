@@ -75,11 +75,11 @@ async def test_gigachat_is_asked_with_a_token_that_the_key_was_exchanged_for(ser
     async with source(server.gigachat()) as gigachat:
         assert json.loads(await chat(gigachat))["tags"] == []
         await chat(gigachat)
-    request = server.asked[0]
+    request = server.requests[0]
     assert (request.system, request.user, request.body["max_tokens"]) == ("Be brief.", "Hello", 50)
     assert request.headers["authorization"] == f"Bearer {server.tokens[0]}"
-    assert request.headers["x-session-id"] == server.asked[1].headers["x-session-id"]
-    assert server.heard["oauth"] == 1
+    assert request.headers["x-session-id"] == server.requests[1].headers["x-session-id"]
+    assert server.request_counts["oauth"] == 1
 
 
 @pytest.mark.turns("GIGACHAT_SCOPE")
@@ -111,7 +111,10 @@ async def test_texts_and_pictures_go_to_their_models(server: FakeServer) -> None
             model=gigachat.models[ModelTask.VISION],
             timeout_seconds=20,
         )
-    assert [request.body["model"] for request in server.asked] == ["GigaChat-2-Max", "GigaChat-2-Max-preview"]
+    assert [request.body["model"] for request in server.requests] == [
+        "GigaChat-2-Max",
+        "GigaChat-2-Max-preview",
+    ]
 
 
 async def test_a_picture_is_deleted_even_when_the_question_fails_and_only_jpeg_and_png_are_sent(
@@ -127,7 +130,7 @@ async def test_a_picture_is_deleted_even_when_the_question_fails_and_only_jpeg_a
             with pytest.raises(ProviderFailed, match="refused: GigaChat takes jpeg and png"):
                 await gigachat.provider.look(TOLD, refused, model="GigaChat-2-Pro", timeout_seconds=20)
     assert server.names[0].endswith(".jpg")
-    assert (server.heard["upload"], server.heard["delete"], server.files) == (1, 1, {})
+    assert (server.request_counts["upload"], server.request_counts["delete"], server.files) == (1, 1, {})
 
 
 async def test_a_token_that_is_no_longer_accepted_is_renewed_once(server: FakeServer) -> None:
@@ -135,7 +138,11 @@ async def test_a_token_that_is_no_longer_accepted_is_renewed_once(server: FakeSe
     token.token = "expired"
     async with source(server.gigachat(), token) as gigachat:
         await chat(gigachat)
-    assert (server.heard["refused"], server.heard["oauth"], server.heard["chat"]) == (1, 1, 1)
+    assert (
+        server.request_counts["refused"],
+        server.request_counts["oauth"],
+        server.request_counts["chat"],
+    ) == (1, 1, 1)
 
 
 async def test_a_wrong_key_is_a_refusal_and_is_repeated_nowhere(server: FakeServer) -> None:
@@ -212,15 +219,16 @@ async def test_any_openai_compatible_server_is_asked_with_or_without_a_key(serve
         await keyed.provider.look(
             TOLD, Picture(b"\xff\xd8", "image/jpeg"), model=keyed.models[ModelTask.VISION], timeout_seconds=20
         )
-    assert [request.headers["authorization"] for request in server.asked] == [
+    assert [request.headers["authorization"] for request in server.requests] == [
         "Bearer none",
         "Bearer k3y",
         "Bearer k3y",
     ]
-    assert [request.body["model"] for request in server.asked] == ["gpt-4o-mini", "qwen", "llava"]
-    assert server.asked[0].body["max_tokens"] == 50
+    assert [request.body["model"] for request in server.requests] == ["gpt-4o-mini", "qwen", "llava"]
+    assert server.requests[0].body["max_tokens"] == 50
     assert (
-        server.asked[2].body["messages"][1]["content"][1]["image_url"]["url"] == "data:image/jpeg;base64,/9g="
+        server.requests[2].body["messages"][1]["content"][1]["image_url"]["url"]
+        == "data:image/jpeg;base64,/9g="
     )
 
 
@@ -325,7 +333,7 @@ async def test_certificates_are_verified_whatever_the_environment_says(
         with pytest.raises(CannotStart, match="Correct GIGACHAT_CA_BUNDLE_FILE"):
             async with source(server.gigachat(GIGACHAT_CA_BUNDLE_FILE=str(tmp_path / "none.pem"))):
                 pass
-    assert server.heard["oauth"] == 1
+    assert server.request_counts["oauth"] == 1
 
 
 async def test_langchains_own_tracing_hears_nothing(
@@ -342,23 +350,27 @@ async def test_langchains_own_tracing_hears_nothing(
             async with source(variables) as configured:
                 await chat(configured)
         await asyncio.sleep(0.1)
-        assert listening.heard.total() == 0
+        assert listening.request_counts.total() == 0
     assert server.calls == 2
 
 
 @pytest.mark.turns("AI_PRICES_FILE")
 def test_prices_are_a_dated_list_that_an_operator_may_replace(tmp_path: Path) -> None:
     ours = read_prices(None)
-    assert ours.of("gigachat", "GigaChat-2-Max").sent_micro > ours.of("gigachat", "GigaChat-2").sent_micro > 0
-    assert ours.of("gigachat", "a model of tomorrow") == ours.of("gigachat", "*")
+    assert (
+        ours.price_of("gigachat", "GigaChat-2-Max").sent_micro
+        > ours.price_of("gigachat", "GigaChat-2").sent_micro
+        > 0
+    )
+    assert ours.price_of("gigachat", "a model of tomorrow") == ours.price_of("gigachat", "*")
     file = tmp_path / "prices.toml"
     file.write_text(
         'as_of = 2026-10-01\nunit = "USD"\n[openai."gpt-4o-mini"]\nsent = 0.15\nreceived = 0.6\n',
         encoding="utf-8",
     )
     own = read_prices(read_settings({**SERVERS, "AI_PRICES_FILE": str(file)}).ai.prices)
-    assert own.of("openai", "gpt-4o-mini") == Price(150_000, 600_000)
-    assert own.of("openai", "another") == Price()
+    assert own.price_of("openai", "gpt-4o-mini") == Price(150_000, 600_000)
+    assert own.price_of("openai", "another") == Price()
     file.write_text("nonsense", encoding="utf-8")
     with pytest.raises(CannotStart, match="Correct AI_PRICES_FILE"):
         read_prices(file)
@@ -374,4 +386,4 @@ def test_the_doctor_says_what_is_configured_and_sends_nothing(server: FakeServer
     )
     assert [finding.verdict for finding in findings] == [Severity.OK, Severity.OK, Severity.BAD]
     assert CREDENTIALS not in repr(findings)
-    assert server.heard.total() == 0
+    assert server.request_counts.total() == 0

@@ -37,7 +37,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from testkit.factories import fresh_number, make_channel, make_page, make_post
 from testkit.inventing_provider import InventingModel
-from testkit.provider_server import Asked, FakeServer
+from testkit.provider_server import ChatRequest, FakeServer
 from testkit.stories import store_story
 from tests.ai.conftest import Opened, make_payer
 from tests.conftest import Admin
@@ -155,7 +155,7 @@ class Newsroom:
             writer=writer,
         )
 
-    async def spent(self) -> int:
+    async def load_spent(self) -> int:
         (budget,) = [
             budget
             for budget in await self.app.system.spending.budgets()
@@ -168,16 +168,16 @@ type Newsrooms = Callable[[], AbstractAsyncContextManager[Newsroom]]
 
 
 @pytest.fixture
-def newsroom(opened: Opened, server: FakeServer, prices: Path, admin: Admin) -> Newsrooms:
+def newsroom(open_program: Opened, server: FakeServer, prices: Path, admin: Admin) -> Newsrooms:
     @asynccontextmanager
     async def open_newsroom() -> AsyncIterator[Newsroom]:
-        async with opened(**server.openai(AI_PRICES_FILE=str(prices))) as app:
+        async with open_program(**server.openai(AI_PRICES_FILE=str(prices))) as app:
             yield Newsroom(app, admin, await make_payer(app.system))
 
     return open_newsroom
 
 
-def says(*lines: str) -> Callable[[Asked], str]:
+def says(*lines: str) -> Callable[[ChatRequest], str]:
     return lambda _asked: "\n".join(lines)
 
 
@@ -197,7 +197,7 @@ async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid
         writing = await room.write(first)
         again = await room.write(first)
         story = await room.full(first)
-        spent = await room.spent()
+        spent = await room.load_spent()
     written = writing.written
     assert written is not None
     assert [sentence.text for sentence in written.sentences] == [
@@ -247,10 +247,10 @@ async def test_a_summary_is_in_the_readers_language_where_a_post_is_in_it(
         german = await room.full(first, language="de")
     assert english.written is not None
     assert [sentence.text for sentence in english.written.sentences] == [ENGLISH]
-    assert "Каменный" not in server.asked[0].user
+    assert "Каменный" not in server.requests[0].user
     assert russian.written is not None
     assert [sentence.text for sentence in russian.written.sentences] == [WROTE.partition(" [")[0]]
-    assert "Stone Bridge" not in server.asked[1].user
+    assert "Stone Bridge" not in server.requests[1].user
     assert german.written == russian.written
 
 
@@ -266,12 +266,12 @@ async def test_nothing_is_sent_that_may_not_be(newsroom: Newsrooms, server: Fake
         await room.tell([(await room.channel(), OTHERS)], like=first)
         await room.write(first)
     assert server.calls == 1
-    assert "16 дней" not in server.asked[0].user
-    assert "18 дней" in server.asked[0].user
+    assert "16 дней" not in server.requests[0].user
+    assert "18 дней" in server.requests[0].user
 
 
 async def test_the_posts_own_words_stand_where_a_provider_does_not_write(
-    newsroom: Newsrooms, server: FakeServer, opened: Opened
+    newsroom: Newsrooms, server: FakeServer, open_program: Opened
 ) -> None:
     async with newsroom() as room:
         stories = [
@@ -286,7 +286,7 @@ async def test_the_posts_own_words_stand_where_a_provider_does_not_write(
         poor = await room.write(stories[2])
         digest = await room.digest()
         calls = server.calls
-        async with opened() as bare:
+        async with open_program() as bare:
             material = (await room.full(stories[2])).material
             assert material is not None
             nobody = await write_summary(
@@ -339,7 +339,8 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
         assert server.calls == 0
         digest = await room.digest()
         page = await room.digest(writes=False)
-        server.says = says(WROTE, f"{later} [3]")
+        opening = "Каменный мост в Солнцеборе откроют 25 декабря."
+        server.says = says(WROTE, f"{opening} [3]")
         await room.tell([(channels[2], later)], like=first)
         grown = await room.digest(earlier=[digest])
         server.says = says(WROTE)
@@ -356,12 +357,12 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
         (story.novelty, story.model, [sentence.text for sentence in story.sentences])
         for story in grown.stories
     ] == [
-        (Novelty.GROWN, "gpt-4o-mini", [later]),
+        (Novelty.UPDATED, "gpt-4o-mini", [opening]),
     ]
-    assert [(story.novelty, story.model) for story in again.stories] == [(Novelty.GROWN, "")], (
+    assert [(story.novelty, story.model) for story in again.stories] == [(Novelty.UPDATED, "")], (
         "the text has nothing new, so the post tells it"
     )
-    assert "Павел Крылов" in again.stories[0].sentences[0].text
+    assert "Павел Крылов" in again.stories[0].headline
     assert server.calls == 3
 
 
@@ -430,7 +431,8 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
     posts = " ".join(text for texts in story_texts for text in texts)
     assert model.written >= 50
     assert len(model.planted) >= 10
-    assert not sentences & model.planted
+    invented = {sentence for sentence in model.planted if sentence not in posts}  # not true of another story
+    assert not sentences & invented
     assert all(text in posts for text in sentences)
     assert len(sentences) >= 0.9 * (model.written - len(model.planted))
     assert sum(
@@ -440,7 +442,7 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
     ) >= 0.9 * len(model.planted)
 
 
-def obey(request: Asked) -> str:
+def obey(request: ChatRequest) -> str:
     """Says what the stranger wants with the authority of the honest posts,
     and then is silent about the rest.
     """
@@ -486,5 +488,5 @@ async def test_hostile_posts_change_nothing_but_their_own_sentence(
                 else:
                     assert sentence.text in honest, text
             if addresses_model(text):
-                assert text[:40] not in server.asked[-1].user
+                assert text[:40] not in server.requests[-1].user
         assert await room.write(museum) == calm

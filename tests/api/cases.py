@@ -84,6 +84,22 @@ def watch_of_b(worlds: Worlds) -> Mapping[str, object]:
     return {"watch_id": UUID(int=worlds.b)}
 
 
+def own_list(worlds: Worlds) -> Mapping[str, object]:
+    return {"list_id": UUID(int=worlds.a)}
+
+
+def list_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"list_id": UUID(int=worlds.b)}
+
+
+def own_list_item(worlds: Worlds) -> Mapping[str, object]:
+    return {"list_id": UUID(int=worlds.a), "item_id": UUID(int=worlds.a)}
+
+
+def list_item_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"list_id": UUID(int=worlds.b), "item_id": UUID(int=worlds.b)}
+
+
 def own_receiver(worlds: Worlds) -> Mapping[str, object]:
     return {"receiver_id": UUID(int=worlds.a)}
 
@@ -140,22 +156,63 @@ CASES: dict[str, Case] = {
     "list_coverage": Case(),
     "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
     "get_channel_activity": Case(path=shared_channel, foreign=channel_of_b),
+    "get_channel_record": Case(path=shared_channel, foreign=channel_of_b),
+    "list_recorded_posts": Case(
+        path=lambda worlds: {**shared_channel(worlds), "fact": "taken"},
+        foreign=lambda worlds: {**channel_of_b(worlds), "fact": "taken"},
+    ),
     "list_interests": Case(may_be_empty=True),
     "put_interest": Case(body={"topic": "snow"}, status=204),
     "remove_interest": Case(query={"topic": "what B likes"}, status=404),
     "reset_interests": Case(status=204),
     "say_about_story": Case(path=own_story, foreign=post_of_b, body={"feedback": "more"}),
     "take_back_feedback": Case(path=own_story, foreign=post_of_b, query={"feedback": "muted"}, status=404),
+    "list_story_marks": Case(may_be_empty=True),
+    "mark_story": Case(path=own_story, foreign=post_of_b, body={"mark": "followed"}, status=204),
+    "unmark_story": Case(path=own_story, foreign=post_of_b, query={"mark": "saved"}, status=404),
     "get_digest_plan": Case(),
     "set_digest_plan": Case(body={"times": ["08:00"], "receivers": []}),
     "get_digest": Case(query={"since": "2026-11-10T00:00:00Z"}),
     "list_trends": Case(may_be_empty=True),
     "list_changes": Case(),
+    "get_today": Case(),
     "list_stories": Case(query={"since": "2026-01-01T00:00:00Z"}),
     "get_story": Case(path=own_story, foreign=post_of_b),
+    "export_story": Case(path=own_story, foreign=post_of_b, query={"format": "json"}),
+    "export_post": Case(path=own_post, foreign=post_of_b, query={"format": "csv"}),
+    "export_digest": Case(
+        path=lambda _: {"digest_id": UUID(int=1)},
+        foreign=lambda worlds: {"digest_id": UUID(int=worlds.b)},
+        status=404,
+    ),
+    "list_public_links": Case(may_be_empty=True),
+    "create_public_link": Case(
+        body={"kind": "digest", "subject": str(UUID(int=1)), "days": 7},
+        status=404,
+    ),
+    "revoke_public_link": Case(
+        path=lambda _: {"link_id": UUID(int=1)},
+        foreign=lambda worlds: {"link_id": UUID(int=worlds.b)},
+        status=404,
+    ),
     "get_summary_price": Case(path=own_story, foreign=post_of_b, may_be_empty=True),
     "write_story_summary": Case(path=own_story, foreign=post_of_b, may_be_empty=True),
+    "take_post_out": Case(path=own_story, foreign=post_of_b, status=204),
+    "put_post_back": Case(path=own_story, foreign=post_of_b, status=404),
     "choose_story_grouping": Case(body={"grouping": "strict"}),
+    "list_lists": Case(),
+    "create_list": Case(body={"name": "snow"}, status=201),
+    "get_list": Case(path=own_list, foreign=list_of_b),
+    "rename_list": Case(path=own_list, foreign=list_of_b, body={"name": "rain"}),
+    "add_list_item": Case(
+        path=own_list, foreign=list_of_b, body={"channel_id": ONLY_B[0], "message_id": FIRST}, status=404
+    ),
+    "change_list_item": Case(
+        path=own_list_item, foreign=list_item_of_b, body={"note": "ask them", "position": 1}, status=204
+    ),
+    "remove_list_item": Case(path=own_list_item, foreign=list_item_of_b, status=204),
+    "restore_list_item": Case(path=own_list_item, foreign=list_item_of_b, status=204),
+    "delete_list": Case(path=own_list, foreign=list_of_b, status=204),
     "list_watches": Case(),
     "create_watch": Case(body={"name": "snow", "query": "снег"}, status=201),
     "preview_watch": Case(query={"kind": "changes"}),

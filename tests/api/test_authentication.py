@@ -13,7 +13,7 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.rate_limits import RateLimits
-from testkit.api_clients import OPERATOR, client_of, key_of, problem_of
+from testkit.api_clients import OPERATOR, create_key_header, make_client, problem_of
 from testkit.factories import fresh_number
 from tests.conftest import Admin
 
@@ -53,7 +53,7 @@ async def test_documentation_needs_nothing_from_elsewhere(client: httpx.AsyncCli
 async def test_a_key_says_whose_it_is_and_what_it_opens(
     app: App, client: httpx.AsyncClient, tenant_id: TenantId
 ) -> None:
-    key = await key_of(app, tenant_id, KeyScope.READ)
+    key = await create_key_header(app, tenant_id, KeyScope.READ)
     me = (await client.get("/api/v1/me", headers=key)).json()
     assert (me["scopes"], me["is_operator"], me["actor"]) == (["read"], False, "key test")
     assert problem_of(await client.post("/api/v1/channels", headers=key, json=FOLLOW))[0] == 403
@@ -75,18 +75,18 @@ async def test_a_key_opens_no_more_than_the_role_of_its_person(
     name = f"anna {fresh_number()}"
     member = await system.users.join(tenant_id, name)
     assert member.role is MemberRole.OWNER  # the first one
-    key = await key_of(app, tenant_id, user_id=member.user_id)
+    key = await create_key_header(app, tenant_id, user_id=member.user_id)
     assert (await client.get("/api/v1/me", headers=key)).json()["scopes"] == ["read", "write", "admin"]
     assert (await system.users.join(tenant_id, f"boris {fresh_number()}")).role is MemberRole.VIEWER
     await system.users.join(tenant_id, name, role=MemberRole.VIEWER)
-    async with client_of(app) as later:
+    async with make_client(app) as later:
         assert (await later.get("/api/v1/me", headers=key)).json()["scopes"] == ["read"]
 
 
 async def test_nobody_but_the_operator_can_operate(
     app: App, client: httpx.AsyncClient, tenant_id: TenantId
 ) -> None:
-    key = await key_of(app, tenant_id, *KeyScope)
+    key = await create_key_header(app, tenant_id, *KeyScope)
     assert "operate" not in (await client.get("/api/v1/me", headers=key)).json()["scopes"]
     refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["operate"]})
     assert problem_of(refused)[0] == 403
@@ -111,7 +111,7 @@ async def test_a_revoked_key_opens_nothing_at_once_in_other_processes_too(
 ) -> None:
     made = (await client.post("/api/v1/keys", headers=key, json={"name": "one", "scopes": ["read"]})).json()
     given = {"Authorization": f"Bearer {made['secret']}"}
-    async with client_of(app) as elsewhere:
+    async with make_client(app) as elsewhere:
         assert (await elsewhere.get("/api/v1/me", headers=given)).status_code == 200
         assert (await client.delete(f"/api/v1/keys/{made['key']['key_id']}", headers=key)).status_code == 204
         assert (await elsewhere.get("/api/v1/me", headers=given)).status_code == 401
@@ -133,7 +133,7 @@ async def test_an_expired_key_opens_nothing(
     assert problem_of(past) == (422, "a key cannot expire in the past")
 
 
-async def child_of(
+async def create_child_key(
     client: httpx.AsyncClient, key: dict[str, str], **wish: object
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """A key made with another one, as headers and as it is shown."""
@@ -148,12 +148,12 @@ async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(
     client: httpx.AsyncClient, key: dict[str, str]
 ) -> None:
     soon, later = "2098-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
-    parent, parent_key = await child_of(client, key, expires_at=soon)
+    parent, parent_key = await create_child_key(client, key, expires_at=soon)
     assert (parent_key["expires_at"], parent_key["parent_key_id"]) == (
         soon,
         (await client.get("/api/v1/me", headers=key)).json()["key_id"],
     )
-    _, without_end = await child_of(client, parent)
+    _, without_end = await create_child_key(client, parent)
     assert (without_end["expires_at"], without_end["parent_key_id"]) == (soon, parent_key["key_id"])
     refused = await client.post(
         "/api/v1/keys", headers=parent, json={"name": "longer", "scopes": ["read"], "expires_at": later}
@@ -170,11 +170,11 @@ async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(
 async def test_a_key_dies_with_each_key_that_it_descends_from(
     app: App, client: httpx.AsyncClient, key: dict[str, str], admin: Admin, end: str
 ) -> None:
-    parent, parent_key = await child_of(client, key)
-    child, _ = await child_of(client, parent)
-    grandchild, _ = await child_of(client, child)
-    other, _ = await child_of(client, key)
-    async with client_of(app) as elsewhere:
+    parent, parent_key = await create_child_key(client, key)
+    child, _ = await create_child_key(client, parent)
+    grandchild, _ = await create_child_key(client, child)
+    other, _ = await create_child_key(client, key)
+    async with make_client(app) as elsewhere:
         assert [
             (await elsewhere.get("/api/v1/me", headers=headers)).status_code
             for headers in (child, grandchild, other)
@@ -201,7 +201,7 @@ async def test_a_key_dies_with_each_key_that_it_descends_from(
 async def test_a_key_that_expires_is_not_remembered_beyond_its_end(
     client: httpx.AsyncClient, key: dict[str, str], admin: Admin
 ) -> None:
-    child, child_key = await child_of(client, key)
+    child, child_key = await create_child_key(client, key)
     end = datetime.now(UTC) + timedelta(seconds=1)
     await admin.execute(
         "UPDATE api_keys SET expires_at = $2 WHERE key_id = $1::uuid", child_key["key_id"], end
@@ -216,23 +216,23 @@ async def test_the_line_of_keys_ends_after_eight_generations(
     client: httpx.AsyncClient, key: dict[str, str]
 ) -> None:
     for _ in range(8):
-        key, _ = await child_of(client, key)
+        key, _ = await create_child_key(client, key)
     refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["read"]})
     assert problem_of(refused)[0] == 403
 
 
 async def test_a_key_that_the_operators_own_key_makes_has_no_parent(client: httpx.AsyncClient) -> None:
-    assert (await child_of(client, OPERATOR))[1]["parent_key_id"] is None
+    assert (await create_child_key(client, OPERATOR))[1]["parent_key_id"] is None
 
 
 async def test_when_a_key_was_used_is_noted_once_a_minute(
     app: App, client: httpx.AsyncClient, tenant_id: TenantId, admin: Admin
 ) -> None:
-    key = await key_of(app, tenant_id)
+    key = await create_key_header(app, tenant_id)
     query = "SELECT last_used_at FROM api_keys WHERE tenant_id = $1"
     assert await admin.fetchval(query, tenant_id) is None
     await client.get("/api/v1/me", headers=key)
     first = await admin.fetchval(query, tenant_id)
-    async with client_of(app) as another:
+    async with make_client(app) as another:
         await another.get("/api/v1/me", headers=key)
     assert await admin.fetchval(query, tenant_id) == first

@@ -11,7 +11,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import IngestStores
-from telegram_assistant.streams.entries import Buried, Entry, StreamSource
+from telegram_assistant.streams.entries import DeadLettered, Entry, StreamSource
 from testkit.api_clients import OPERATOR, problem_of
 from testkit.factories import fresh_number, make_channel, make_subscription
 
@@ -62,7 +62,7 @@ async def test_the_operator_looks_at_dead_letters_replays_and_discards_them(
     stage = f"stage{fresh_number()}"
     source = StreamSource("stream:posts:parsed", Lane.LIVE, 0, PostParsed)
     entries = [Entry(source, f"{number}-0".encode(), b"\xff", None, 1) for number in (1, 2)]
-    await app.system.dead_letters.bury(stage, [Buried(entry, "no event") for entry in entries])
+    await app.system.dead_letters.add(stage, [DeadLettered(entry, "no event") for entry in entries])
     assert problem_of(await client.get("/api/v1/dead-letters", headers=key))[0] == 403
     first = (
         await client.get("/api/v1/dead-letters", params={"stage": stage, "limit": 1}, headers=OPERATOR)

@@ -10,7 +10,7 @@ import pytest
 from telegram_assistant.api.problems import MAX_ERRORS
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
-from testkit.api_clients import asked, key_of, problem_of
+from testkit.api_clients import create_key_header, open_app_and_client, problem_of
 from testkit.cpu_time import cpu_limit
 from tests.conftest import Admin
 
@@ -25,8 +25,8 @@ async def test_a_large_request_is_refused_announced_or_not(
         for _ in range(20):
             yield b"x" * 100
 
-    async with asked(installation, max_bytes=1000) as (app, client):
-        key = await key_of(app, tenant_id)
+    async with open_app_and_client(installation, max_bytes=1000) as (app, client):
+        key = await create_key_header(app, tenant_id)
         for content in (b"x" * 1001, parts()):
             assert problem_of(await client.post("/api/v1/channels", headers=key, content=content))[0] == 413
         assert (await client.post("/api/v1/channels", headers=key, json=FOLLOW)).status_code == 202
@@ -36,8 +36,8 @@ async def test_a_large_request_is_refused_announced_or_not(
 async def test_what_takes_too_long_is_answered_with_503(
     installation: Settings, tenant_id: TenantId, admin: Admin
 ) -> None:
-    async with asked(installation, timeout_seconds=0.3) as (app, client):
-        key = await key_of(app, tenant_id)
+    async with open_app_and_client(installation, timeout_seconds=0.3) as (app, client):
+        key = await create_key_header(app, tenant_id)
         async with admin.transaction():
             await admin.execute("LOCK TABLE audit_log")
             slow = await client.get("/api/v1/audit-log", headers=key)
@@ -53,9 +53,9 @@ async def test_browsers_of_other_sites_may_ask_only_where_it_is_allowed(installa
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": "authorization",
     }
-    async with asked(installation) as (_, client):
+    async with open_app_and_client(installation) as (_, client):
         assert "access-control-allow-origin" not in (await client.options("/api/v1/me", headers=asks)).headers
-    async with asked(installation, cors_origins="https://desk.example") as (_, client):
+    async with open_app_and_client(installation, cors_origins="https://desk.example") as (_, client):
         assert (await client.options("/api/v1/me", headers=asks)).headers[
             "access-control-allow-origin"
         ] == "https://desk.example"

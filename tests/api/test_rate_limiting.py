@@ -18,7 +18,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.client import connect_to
 from telegram_assistant.stores.redis.limiter import REFUSALS_PER_SECOND, Limiter
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
-from testkit.api_clients import asked, client_of, fresh_address, key_of, problem_of
+from testkit.api_clients import create_key_header, fresh_address, make_client, open_app_and_client, problem_of
 from testkit.factories import make_tenant
 
 
@@ -43,8 +43,11 @@ def limit_of(answer: httpx.Response) -> tuple[str, str, str]:
 async def test_who_asks_too_often_is_told_when_to_come_back_by_all_processes(
     installation: Settings, tenant_id: TenantId
 ) -> None:
-    async with asked(installation, per_minute=60, burst=3) as (app, client), client_of(app) as elsewhere:
-        key, other = await key_of(app, tenant_id), await key_of(app, tenant_id)
+    async with (
+        open_app_and_client(installation, per_minute=60, burst=3) as (app, client),
+        make_client(app) as elsewhere,
+    ):
+        key, other = await create_key_header(app, tenant_id), await create_key_header(app, tenant_id)
         for left, process in ((2, client), (1, elsewhere), (0, client)):
             answer = await process.get("/api/v1/me", headers=key)
             assert (answer.status_code, limit_of(answer)) == (200, ("key", "3", str(left)))
@@ -62,11 +65,13 @@ async def test_who_asks_too_often_is_told_when_to_come_back_by_all_processes(
 async def test_the_keys_of_a_tenant_have_a_limit_together(
     installation: Settings, system: SystemStores, tenant_id: TenantId
 ) -> None:
-    async with asked(installation, per_minute=60, burst=4, tenant_per_minute=60, tenant_burst=6) as (
+    async with open_app_and_client(
+        installation, per_minute=60, burst=4, tenant_per_minute=60, tenant_burst=6
+    ) as (
         app,
         client,
     ):
-        keys = [await key_of(app, tenant_id) for _ in range(5)]
+        keys = [await create_key_header(app, tenant_id) for _ in range(5)]
         answers = [await client.get("/api/v1/me", headers=key) for key in keys for _ in range(2)]
         assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 4
         assert limit_of(answers[0]) == ("key", "4", "3")
@@ -78,7 +83,7 @@ async def test_the_keys_of_a_tenant_have_a_limit_together(
                 "Wait for the time in `Retry-After`."
             ),
         )
-        stranger = await key_of(app, await make_tenant(system))
+        stranger = await create_key_header(app, await make_tenant(system))
         assert (await client.get("/api/v1/me", headers=stranger)).status_code == 200
 
 
@@ -168,9 +173,9 @@ async def test_an_address_that_tries_many_wrong_keys_is_throttled_by_all_process
     address = fresh_address()
     neighbour, stranger = str(IPv6Address(address) + 9), fresh_address()
     async with (
-        client_of(app, address=address) as client,
-        client_of(app, address=neighbour) as elsewhere,
-        client_of(app, address=stranger) as other,
+        make_client(app, address=address) as client,
+        make_client(app, address=neighbour) as elsewhere,
+        make_client(app, address=stranger) as other,
     ):
         guesses = [
             {"Authorization": f"Bearer {new_key() if number % 2 else 'wrong'}"}

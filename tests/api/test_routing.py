@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.routing import ALWAYS
+from telegram_assistant.api.routing import COMMON_STATUSES
 from telegram_assistant.api.site import AREAS
 from telegram_assistant.domain.tenants.access import KeyScope
 from testkit.api_clients import description
@@ -45,7 +45,11 @@ def test_every_endpoint_declares_its_scope_its_words_and_its_refusals(
     assert operation["summary"]
     assert operation["description"].endswith(f"Needs the scope `{operation['x-scope']}`.")
     assert operation["tags"]
-    wanted = {*ALWAYS, *((404,) if "{" in path else ()), *((400, 409, 413) if method != "get" else ())}
+    wanted = {
+        *COMMON_STATUSES,
+        *((404,) if "{" in path else ()),
+        *((400, 409, 413) if method != "get" else ()),
+    }
     assert wanted <= {int(status) for status in operation["responses"]}
     for status, answer in operation["responses"].items():
         if int(status) >= 400:

@@ -17,10 +17,10 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.limiter import REDIS_SECONDS
 from telegram_assistant.web.access.login_limits import ATTEMPTS_AT_ONCE
 from telegram_assistant.web.pages.people.login import announce_first_owner_code
-from testkit.api_clients import asked, key_of, problem_of
+from testkit.api_clients import create_key_header, open_app_and_client, problem_of
 from testkit.factories import make_tenant
 from testkit.toxiproxy import ToxiProxy, through
-from testkit.web_clients import browser_of
+from testkit.web_clients import open_browser
 from tests.web.people.test_people import person_with_password
 
 
@@ -59,9 +59,9 @@ async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[
             {**database, **{name: through(database[name], road.port) for name, road in roads.items()}}
         )
         try:
-            async with asked(settings, timeout_seconds=1.5) as (app, client):
+            async with open_app_and_client(settings, timeout_seconds=1.5) as (app, client):
                 tenant_id = await make_tenant(system)
-                keys = [await key_of(app, tenant_id) for _ in range(2)]
+                keys = [await create_key_header(app, tenant_id) for _ in range(2)]
                 made = Site(app, client, keys[0], keys[1], roads["DATABASE_URL"], roads["REDIS_URL"])
                 assert (await made.get("/feed")).status_code == 200
                 yield made
@@ -71,7 +71,7 @@ async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[
 
 
 async def test_without_postgresql_answers_are_503_until_it_is_back(site: Site) -> None:
-    await site.postgres.let(enabled=False)
+    await site.postgres.set_enabled(enabled=False)
     for path in ("/feed", "/channels", "/keys"):
         away = await site.get(path)
         assert problem_of(away)[0] == 503
@@ -84,7 +84,7 @@ async def test_without_postgresql_answers_are_503_until_it_is_back(site: Site) -
     assert problem_of(changed)[0] == 503
     unknown = await site.get("/feed", key=site.fresh_key)
     assert problem_of(unknown)[0] == 503  # and not 401: nobody knows
-    await site.postgres.let(enabled=True)
+    await site.postgres.set_enabled(enabled=True)
     await site.until_answered("/feed")
     again = await site.client.post(
         "/api/v1/channels",
@@ -105,12 +105,12 @@ async def test_a_postgresql_that_says_nothing_keeps_nobody_waiting(site: Site) -
 
 
 async def test_without_redis_people_are_answered_within_limits_of_this_process(site: Site) -> None:
-    await site.redis.let(enabled=False)
+    await site.redis.set_enabled(enabled=False)
     for key in (site.key, site.fresh_key):
         answer = await site.get("/feed", key=key)
         assert answer.status_code == 200
         assert "ratelimit-remaining" in answer.headers
-    await site.redis.let(enabled=True)
+    await site.redis.set_enabled(enabled=True)
     await site.until_answered("/feed")
 
 
@@ -138,8 +138,8 @@ async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(
     site: Site, system: SystemStores
 ) -> None:
     name = await person_with_password(site.app, await make_tenant(system))
-    await site.redis.let(enabled=False)
-    async with browser_of(site.app) as browser:
+    await site.redis.set_enabled(enabled=False)
+    async with open_browser(site.app) as browser:
         await browser.open("/login")
         tries = (
             browser.submit("/login", name=name, password=f"guess {number}")
@@ -150,5 +150,5 @@ async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(
 
 
 async def test_a_postgresql_that_is_away_does_not_end_a_process_that_has_just_started(site: Site) -> None:
-    await site.postgres.let(enabled=False)
+    await site.postgres.set_enabled(enabled=False)
     await announce_first_owner_code(site.app)

@@ -11,7 +11,7 @@ import pytest
 
 from testkit.api_clients import description
 from tests.api.cases import CASES, Case
-from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
+from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, make_worlds
 from tests.conftest import Admin
 from tests.stores.postgres.catalogue import tables
 
@@ -33,7 +33,7 @@ RANDOM = re.compile(
 async def worlds(
     environ: dict[str, str], database: dict[str, str], worker: str, template: str
 ) -> AsyncIterator[Worlds]:
-    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, worker, template) as made:
+    async with make_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, worker, template) as made:
         yield made
 
 
@@ -41,14 +41,14 @@ async def worlds(
 async def readers(worlds: Worlds) -> AsyncIterator[Mapping[str, Asked]]:
     """One copy of each world for everything that only reads."""
     async with (
-        worlds.asked(worlds.alone, name="read") as alone,
-        worlds.asked(worlds.both, name="read") as both,
+        worlds.open_copy(worlds.alone, name="read") as alone,
+        worlds.open_copy(worlds.both, name="read") as both,
     ):
         yield {worlds.alone: alone, worlds.both: both}
 
 
 @asynccontextmanager
-async def copy_of(
+async def open_copy(
     database: str, operation: str, worlds: Worlds, readers: Mapping[str, Asked]
 ) -> AsyncIterator[Asked]:
     """A fresh copy for what changes a world, and for the graph, of which there is one."""
@@ -56,7 +56,7 @@ async def copy_of(
     if OPERATIONS[operation][0] == "get" and not case.with_graph:
         yield readers[database]
         return
-    async with worlds.asked(database, with_graph=case.with_graph) as copy:
+    async with worlds.open_copy(database, with_graph=case.with_graph) as copy:
         yield copy
 
 
@@ -77,15 +77,15 @@ async def test_a_learns_and_changes_nothing_of_b(
     worlds: Worlds, readers: Mapping[str, Asked], operation: str
 ) -> None:
     case = CASES[operation]
-    async with copy_of(worlds.alone, operation, worlds, readers) as (client, _):
+    async with open_copy(worlds.alone, operation, worlds, readers) as (client, _):
         without = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
-    async with copy_of(worlds.both, operation, worlds, readers) as (client, admin):
+    async with open_copy(worlds.both, operation, worlds, readers) as (client, admin):
         before = await everything_of_b(admin, worlds)
         marks = marks_in(before)
         beside = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
         assert await everything_of_b(admin, worlds) == before
     for own, answers in enumerate(zip(without, beside, strict=True)):
-        assert seen(answers[0], worlds) == seen(answers[1], worlds)
+        assert comparable_answer(answers[0], worlds) == comparable_answer(answers[1], worlds)
         sent = f"{answers[1].request.url}{answers[1].request.content.decode()}"
         assert not [mark for mark in marks if mark in answers[1].text and mark not in sent]
         assert answers[1].status_code == (case.status if own == 0 else 404), answers[1].text
@@ -94,7 +94,7 @@ async def test_a_learns_and_changes_nothing_of_b(
 
 async def test_b_itself_sees_what_a_does_not(worlds: Worlds) -> None:
     """The marks that are looked for are really there to be found."""
-    async with worlds.asked(worlds.both) as (client, admin):
+    async with worlds.open_copy(worlds.both) as (client, admin):
         marks = marks_in(await everything_of_b(admin, worlds))
         for address in ("/api/v1/channels", "/api/v1/feed", "/api/v1/audit-log"):
             answer = await client.get(address, headers=worlds.key_of_b)
@@ -103,7 +103,7 @@ async def test_b_itself_sees_what_a_does_not(worlds: Worlds) -> None:
 
 
 async def test_b_itself_sees_the_past_that_a_does_not(worlds: Worlds) -> None:
-    async with worlds.asked(worlds.both) as (client, _):
+    async with worlds.open_copy(worlds.both) as (client, _):
         for channel_id in worlds.shared:
             for message_id, statuses in ((DEEPEST, (404, 200)), (FIRST - 1, (404, 200)), (FIRST, (200, 200))):
                 address = f"/api/v1/posts/{channel_id}/{message_id}"
@@ -131,7 +131,7 @@ async def ask(
     )
 
 
-def seen(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
+def comparable_answer(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
     """All that A sees, but for what is new in every world: moments since the worlds were made,
     and random ids.
     """

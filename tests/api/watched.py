@@ -1,4 +1,4 @@
-"""What a tenant of the two worlds watches."""
+"""What a tenant of the two worlds watches and lists."""
 
 from uuid import UUID
 
@@ -52,4 +52,30 @@ async def watch_channels(admin: Admin, tenant_id: TenantId, channels: list[Chann
         own,
         name.encode(),
         name,
+    )
+    await list_posts(admin, tenant_id, channels)
+
+
+async def list_posts(admin: Admin, tenant_id: TenantId, channels: list[ChannelId]) -> None:
+    """A list with a post and a story of the first channel, and a post that the tenant never saw."""
+    own, name = UUID(int=tenant_id), f"named for {tenant_id}"
+    await admin.execute(
+        "INSERT INTO lists (tenant_id, list_id, name, created_by, created_at, changed_at) "
+        "VALUES ($1, $2, $3, 'anna', '2026-11-01', '2026-11-01')",
+        tenant_id,
+        own,
+        name,
+    )
+    await admin.execute(
+        """
+        INSERT INTO list_items (tenant_id, list_id, item_id, kind, channel_id, message, place, note, added_by)
+        VALUES ($1, $2, $2, 'post', $3, 102, 1, $4, 'anna'), ($1, $2, $5, 'story', $3, 102, 2, '', 'anna'),
+            ($1, $2, $6, 'post', 1, 1, 3, '', 'anna')
+        """,
+        tenant_id,
+        own,
+        channels[-1],
+        name,
+        UUID(int=tenant_id + 1_000_000),
+        UUID(int=tenant_id + 2_000_000),
     )

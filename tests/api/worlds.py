@@ -2,6 +2,7 @@
 A's channels.
 
 B has followed those before A did, with a deeper past; and it has left another one of A's, with its past.
+The module is long because every table and operation needs rows of both.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -19,10 +20,11 @@ from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.features.channels.records import count_records
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
-from testkit.api_clients import UNLIMITED, client_of, key_of, with_operator_key
+from testkit.api_clients import UNLIMITED, create_key_header, make_client, with_operator_key
 from testkit.factories import make_channel
 from testkit.graphs import land
 from testkit.rows import make_writer, posts_of
@@ -74,7 +76,7 @@ class Worlds:
         return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), **UNLIMITED)
 
     @asynccontextmanager
-    async def asked(
+    async def open_copy(
         self, database: str, *, with_graph: bool = False, name: str = "copy"
     ) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
         """A copy of one of them, to be asked and changed."""
@@ -84,14 +86,14 @@ class Worlds:
         ):
             admin = await asyncpg.connect(self.environ_of(copy)["DATABASE_ADMIN_URL"])
             try:
-                async with client_of(app) as client, _graph_of(app, admin):
+                async with make_client(app) as client, _fill_graph(app, admin):
                     yield client, admin
             finally:
                 await admin.close()
 
 
 @asynccontextmanager
-async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
+async def _fill_graph(app: App, admin: Admin) -> AsyncIterator[None]:
     """Everything that is stored, in the graph; it goes at the end."""
     if app.graph_index is None:
         yield
@@ -109,16 +111,18 @@ async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def made_worlds(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
+async def make_worlds(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
     async with new_database(environ, f"tga_alone_{worker}", template=template) as alone:
         known = Worlds(
             environ, alone, "", TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC)
         )
         a, only_a, shared, key, key_id = await _make_a(known)
+        await _count_records(known, alone, a)
         async with new_database(environ, f"tga_both_{worker}", template=alone) as both:
             known = replace(known, both=both)
             b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
-            accounts = [await _account_of(known, tenant_id) for tenant_id in (a, b)]
+            await _count_records(known, both, a)
+            accounts = [await _load_account(known, tenant_id) for tenant_id in (a, b)]
             yield Worlds(
                 environ,
                 alone,
@@ -154,11 +158,17 @@ async def _make_a(
         await _understand(admin, a, channels)
         await tell_story(admin, channels, MessageId(FIRST + 1))
         await admin.close()
-        await key_of(app, a)
+        await create_key_header(app, a)
         key_id = (await app.tenant(a).keys.newest())[0].key_id
-        key = await key_of(app, a, user_id=(await app.system.users.join(a, "anna")).user_id)
+        key = await create_key_header(app, a, user_id=(await app.system.users.join(a, "anna")).user_id)
         await app.tenant(a).audit.note(AuditedAction("anna", "test", "/channels"))
     return a, tuple(channels[:2]), tuple(channels[2:]), key, key_id
+
+
+async def _count_records(known: Worlds, database: str, a: TenantId) -> None:
+    """In both worlds at the same moment, so that what B has would show in A's numbers."""
+    async with assemble(known.settings_of(database)) as app:
+        await count_records(stores=app.tenant(a), now=known.began)
 
 
 async def _make_b(
@@ -183,7 +193,10 @@ async def _make_b(
             )
             await app.system.channels.subscribe(b, wanted)
         await _land(app, list(ONLY_B), text=f"{MARK} wrote this")
-        key, keys = await key_of(app, b), tuple(key.key_id for key in await app.tenant(b).keys.newest())
+        key, keys = (
+            await create_key_header(app, b),
+            tuple(key.key_id for key in await app.tenant(b).keys.newest()),
+        )
         admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
         await _follow_since(admin, b, timedelta(days=30))
         left = only_a[1]
@@ -222,8 +235,8 @@ async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantI
         known["user_id"] = await admin.fetchval(
             "INSERT INTO users (name) VALUES ($1) RETURNING user_id", name
         )
-    if table == "mutes":
-        known["word"] = MARK
+    special: dict[str, dict[str, Any]] = {"mutes": {"word": MARK}, "list_items": {"list_id": UUID(int=b)}}
+    known |= special.get(table, {})
     await insert_row(admin, table, **known)
 
 
@@ -342,7 +355,7 @@ async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId)
     )
 
 
-async def _account_of(known: Worlds, tenant_id: TenantId) -> UUID:
+async def _load_account(known: Worlds, tenant_id: TenantId) -> UUID:
     admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
     try:
         return UUID(

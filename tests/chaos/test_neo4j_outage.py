@@ -16,7 +16,7 @@ from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import loops
 from testkit.factories import make_channel, make_page, make_subscription, make_tenant
-from testkit.graphs import all_of, make_linked
+from testkit.graphs import load_graph, make_linked
 from testkit.servers import OwnServers, own_servers
 
 PER_SECOND, CHANNELS = 20, 4
@@ -44,7 +44,7 @@ async def until_counted(app: App, posts: list[PostId], within_seconds: float) ->
     assert app.graph_index is not None
     deadline, wanted = time.monotonic() + within_seconds, sorted(posts)
     while True:
-        edges = await all_of(app.graph_index.graph, *{post.channel_id for post in posts})
+        edges = await load_graph(app.graph_index.graph, *{post.channel_id for post in posts})
         forwards = [
             (int(key[0].partition("/")[0]), some) for key, some in edges.items() if key[1] == "FORWARDS"
         ]
@@ -87,7 +87,7 @@ async def observe(
     ]
     landing = asyncio.create_task(land_steadily(app, channels, posts, stopping))
     assert app.graph_index is not None
-    while (await app.graph_index.graph.generations()).shown is None or not await all_of(
+    while (await app.graph_index.graph.generations()).answering is None or not await load_graph(
         app.graph_index.graph, *channels
     ):
         await asyncio.sleep(0.1)

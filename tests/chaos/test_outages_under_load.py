@@ -25,10 +25,10 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import loops
-from testkit.api_clients import asked, key_of, problem_of
+from testkit.api_clients import create_key_header, open_app_and_client, problem_of
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from testkit.servers import OwnServers, own_servers
-from tests.stages.looking import drawn
+from tests.stages.looking import draw_picture
 
 PER_SECOND, PICTURE_EVERY = 20, 15
 QUESTIONS = ("/feed", "/search?q=снег")
@@ -69,7 +69,7 @@ class Load:
 
     async def _land(self, number: int) -> None:
         """As ingest does it: what could not be stored is tried again."""
-        data = drawn(f"Picture {number}", size=(200, 160)) if number % PICTURE_EVERY == 0 else b""
+        data = draw_picture(f"Picture {number}", size=(200, 160)) if number % PICTURE_EVERY == 0 else b""
         media_id = fresh_number()
         facts = (
             {"media": {"kind": "photo", "id": media_id, "size_bytes": len(data), "dc_id": 2}} if data else {}
@@ -108,7 +108,7 @@ class Load:
         """Whenever the pipeline has asked for one that was fetched already, it gets it."""
         while True:
             for sha256, job in list(self.pictures.items()):
-                await again(partial(self.app.system.media.stored, job, sha256, job.size_bytes or 0))
+                await again(partial(self.app.system.media.mark_stored, job, sha256, job.size_bytes or 0))
             await asyncio.sleep(0.5)
 
     async def ask(self, client: httpx.AsyncClient, key: dict[str, str]) -> None:
@@ -149,7 +149,7 @@ async def until_nothing_lacks(settings: Settings) -> None:
         await admin.close()
 
 
-def told_to_come_back(answer: httpx.Response) -> bool:
+def is_told_to_come_back(answer: httpx.Response) -> bool:
     return problem_of(answer)[0] == 503 and int(answer.headers["retry-after"]) >= 1
 
 
@@ -166,11 +166,11 @@ async def test_a_server_dies_under_load_and_nothing_is_lost(
 ) -> None:
     seconds = 60.0 if request.config.getoption("--full") else 10.0
     settings = read_settings({**servers.environ(), "CRAWL_ENABLED": "false"})
-    async with asked(settings, timeout_seconds=3.0) as (app, client):
+    async with open_app_and_client(settings, timeout_seconds=3.0) as (app, client):
         load = await observe(app, client, servers, name, seconds, tmp_path)
     statuses = {answer.status_code for answer in load.answers}
     assert statuses == ({200, 503} if name == "postgres" else {200})
-    assert all(answer.status_code == 200 or told_to_come_back(answer) for answer in load.answers)
+    assert all(answer.status_code == 200 or is_told_to_come_back(answer) for answer in load.answers)
 
 
 async def observe(
@@ -178,7 +178,7 @@ async def observe(
 ) -> Load:
     tenant_id, channel_id = await make_tenant(app.system), await make_channel(app.system)
     await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    load, key = Load(app, channel_id, folder), await key_of(app, tenant_id)
+    load, key = Load(app, channel_id, folder), await create_key_header(app, tenant_id)
     async with at_work(app), going_on(load.settle_pictures(), load.ask(client, key)):
         async with asyncio.TaskGroup() as group:
             group.create_task(load.land())

@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from telegram_simulator.control.client import ControlClient
-from testkit.api_clients import key_of
+from testkit.api_clients import create_key_header
 from testkit.engines import free_port
 from testkit.programs import WORKER, program, simulator
 from testkit.servers import OwnServers, own_servers
-from tests.journeys.installation import Installation, installed, until
+from tests.journeys.installation import Installation, open_installation, until
 
 pytestmark = [pytest.mark.serial, pytest.mark.long]
 
@@ -86,7 +86,9 @@ async def working(
     servers: OwnServers, telegram: ControlClient, folder: Path, number: int
 ) -> AsyncIterator[Roles]:
     ports = {"WORKER_PORT": str(free_port()), "API_PORT": str(free_port())}
-    async with installed(servers, telegram, folder, number=number, CRAWL_ENABLED="false", **ports) as crew:
+    async with open_installation(
+        servers, telegram, folder, number=number, CRAWL_ENABLED="false", **ports
+    ) as crew:
         await crew.add_account("first")
         crew.start("first")
         for name, command in (("worker", WORKER), ("api", API)):
@@ -100,7 +102,7 @@ async def working(
         async with api, asyncio.TaskGroup() as group:
             posting, asking = (
                 group.create_task(post(crew)),
-                group.create_task(ask(api, await key_of(crew.app, tenant.tenant_id))),
+                group.create_task(ask(api, await create_key_header(crew.app, tenant.tenant_id))),
             )
             yield Roles(crew, logs, posting)
             for task in (posting, asking):

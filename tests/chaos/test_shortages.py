@@ -18,7 +18,7 @@ from testkit.engines import Engine, free_port, running_engine
 from testkit.programs import WORKER, program, simulator, tga
 from testkit.servers import servers_in
 from testkit.shortages import MB, SmallDisk, small_disk, without_memory
-from tests.journeys.installation import Installation, installed, until
+from tests.journeys.installation import Installation, open_installation, until
 
 pytestmark = [pytest.mark.serial, pytest.mark.long]
 
@@ -66,7 +66,7 @@ async def working(
     """Ingest and worker in processes of their own, and posts that come all the time."""
     more = {"REDIS_URL": redis.url, "CRAWL_ENABLED": "false", "DATABASE_DATA_DIR": str(disk.path), **ports}
     with servers_in(disk.path, "postgres") as servers:
-        async with installed(servers, telegram, folder, number=1, **more) as crew:
+        async with open_installation(servers, telegram, folder, number=1, **more) as crew:
             await crew.add_account("first")
             crew.start("first")
             crew.programs.enter_context(program(*WORKER, environ=crew.environ, log=folder / "worker.log"))
@@ -120,9 +120,11 @@ async def redis_is_full(crew: Installation, redis: Engine, ports: dict[str, str]
     """Posts are read and stored as before, and wait in the outbox."""
     async with without_memory(redis.url):
         report = await until_part(
-            ports["WORKER_PORT"], "outbox relay", lambda report: report.get("status") == "failing"
+            ports["WORKER_PORT"],
+            "outbox relay",
+            lambda report: "of its memory; posts wait in PostgreSQL" in report.get("detail", ""),
         )
-        assert "of its memory; posts wait in PostgreSQL" in report["detail"]
+        assert report["status"] == "failing"
         before = await crew.admin.fetchval("SELECT count(*) FROM posts")
         await until(lambda: has_more_posts(crew, before + 10), "posts are stored although Redis is full")
         doctor = await asyncio.to_thread(tga, "doctor", "--json", environ=crew.environ, folder=folder)

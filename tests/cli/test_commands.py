@@ -94,7 +94,7 @@ def test_a_session_that_cannot_be_kept_ends_the_program_in_words(runner: CliRunn
         app, ["run", "--roles", "ingest"], env={"TELEGRAM_SESSION_STRING": "1Ap", "INGEST_PORT": "0"}
     )
     assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
-    assert "sessions cannot be kept without a key" in result.stderr
+    assert "sessions cannot be stored without a key" in result.stderr
 
 
 def test_a_key_for_sessions_that_is_none_is_red_and_ends_the_program_in_words(runner: CliRunner) -> None:

@@ -10,7 +10,7 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
 from testkit.factories import make_channel, make_subscription
 from testkit.graphs import land, make_linked
-from tests.cli.channels.test_channels import connected
+from tests.cli.channels.test_channels import run_in_app
 
 NOW = datetime.now(UTC)
 URL = "https://page.example/story"
@@ -38,13 +38,13 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
 ) -> None:
     off = {**migrated_database, "NEO4J_URI": ""}
     on = {**migrated_database, "NEO4J_URI": environ["NEO4J_URI"]}
-    first, second, _third = connected(off, tell)
+    first, second, _third = run_in_app(off, tell)
 
     result = runner.invoke(app, ["graph", "forwards"], env=off)
     assert f"Channel {second}" in result.stdout
     assert "channel 77 (not followed)" in result.stdout
-    assert "Answered by PostgreSQL: the graph is off: NEO4J_URI is empty." in result.stderr
-    assert "the graph is off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
+    assert "Answered by PostgreSQL: the graph of forwards is switched off on this server." in result.stderr
+    assert "is switched off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
     assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
 
     assert (
@@ -57,7 +57,7 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
             for env in (on, off)
         ]
         assert (by_graph.pop("answered_by"), by_postgres.pop("answered_by")) == ("graph", "postgres")
-        assert (by_graph.pop("notice"), "the graph is off" in by_postgres.pop("notice")) == ("", True)
+        assert (by_graph.pop("notice"), "switched off" in by_postgres.pop("notice")) == ("", True)
         assert by_graph == by_postgres
 
     spread = runner.invoke(app, ["graph", "spread", "@name0/1"], env=on).stdout.splitlines()
@@ -73,7 +73,7 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
 
 
 def test_a_graph_that_is_away_is_told_in_words(runner: CliRunner, database: dict[str, str]) -> None:
-    connected(database, lambda assembled: assembled.system.tenants.ensure("default"))
+    run_in_app(database, lambda assembled: assembled.system.tenants.ensure("default"))
     result = runner.invoke(app, ["graph", "links", URL], env={"NEO4J_URI": "bolt://127.0.0.1:1"})
     assert result.exit_code == 1
     assert "Neo4j does not answer" in result.stderr

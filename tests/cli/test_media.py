@@ -16,7 +16,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.streams.stage import bind
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from testkit.shortages import MB, small_disk
-from tests.streams.conftest import parsed
+from tests.streams.conftest import parsed_event
 
 
 def photo(size_bytes: int) -> dict[str, Any]:
@@ -34,7 +34,7 @@ async def publish(assembled: App, tenant: str) -> ChannelId:
     ]
     await assembled.system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await post_persistence(
-        [parsed(number, channel_id=channel_id) for number in (1, 2)],
+        [parsed_event(number, channel_id=channel_id) for number in (1, 2)],
         **bind(post_persistence, assembled.collaborators),
     )
     return channel_id
@@ -61,7 +61,7 @@ def test_status_says_what_is_kept_by_whom_and_what_went_wrong(
     assert result.exit_code == 0
     output = " ".join(result.stdout.split())
     assert f"{tenant} 1.5 MB" in output
-    assert "larger than MEDIA_MAX_BYTES" in output
+    assert "larger than this server stores" in output
     assert "wanted" in output
 
 

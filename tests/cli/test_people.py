@@ -17,7 +17,7 @@ def test_a_person_gets_a_link_and_is_listed(runner: CliRunner) -> None:
 def test_a_name_that_nobody_could_have_is_refused(runner: CliRunner) -> None:
     refused = runner.invoke(app, ["people", "link", " "])
     assert refused.exit_code == 1
-    assert "a name has 1 to 60 letters" in refused.stderr
+    assert "a name must have 1 to 60 characters" in refused.stderr
 
 
 def test_a_person_is_removed_with_their_keys_and_the_last_owner_stays(runner: CliRunner) -> None:

@@ -20,7 +20,7 @@ from testkit.models import MINILM
 from testkit.stories import store_story
 from tests.ai.conftest import minilm
 from tests.conftest import Admin
-from tests.vectors.indexed import index_of, opened_with_vectors, vectors_in
+from tests.vectors.indexed import index_of, open_with_vectors, vectors_in
 
 __all__ = ["minilm"]
 
@@ -58,7 +58,7 @@ async def test_posts_are_shown_with_where_they_are_and_what_was_counted(
     assert "and 1 more like it" in result.stdout
     assert text in result.stdout
     assert f"2 posts; channels: Channel {channel_id} 2 · languages: ru 2 · days: 01.11 2" in result.stdout
-    assert "only words were searched: vectors are off" in result.stderr
+    assert "search by words only: search by meaning is switched off" in result.stderr
 
 
 async def test_a_story_is_shown_once_and_flat_shows_every_post(
@@ -151,7 +151,7 @@ async def test_meaning_is_asked_of_the_process_that_has_the_vectors(
     database: dict[str, str], system: SystemStores, runner: CliRunner, minilm: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vectors"
-    async with opened_with_vectors(database, models=minilm, folder=folder) as running:
+    async with open_with_vectors(database, models=minilm, folder=folder) as running:
         name, channel_id = await make_reader(system, "A kitten sleeps on the sofa")
         await index_of(running).write([PostId(ChannelId(channel_id), MessageId(1))])
         variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(folder)}

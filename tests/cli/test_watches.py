@@ -10,13 +10,13 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from testkit.factories import make_page, make_post, make_subscription
-from tests.cli.channels.test_channels import connected, known_channel, named_tenant
+from tests.cli.channels.test_channels import make_known_channel, make_tenant_name, run_in_app
 
 
 def test_a_watch_is_previewed_added_seen_paused_and_removed(
     runner: CliRunner, database: dict[str, str]
 ) -> None:
-    name, tenant = known_channel(database), named_tenant(database)
+    name, tenant = make_known_channel(database), make_tenant_name(database)
 
     async def live(assembled: App) -> None:
         channel_id, known = (
@@ -38,9 +38,9 @@ def test_a_watch_is_previewed_added_seen_paused_and_removed(
 
     assert "There are no watches" in tga("list")
     assert "looks at what happens from now on" in tga("add", "snow", "снег -дождь", "--quiet", "22:00-07:00")
-    assert "has this name already" in tga("add", "snow", "снег")
+    assert "already has this name" in tga("add", "snow", "снег")
     assert "write it like 22:00-07:00" in tga("add", "rain", "дождь", "--quiet", "night")
-    connected(database, live)
+    run_in_app(database, live)
     assert "fired 2 times in the last 30 days" in tga("preview", "снег")
     assert f"https://t.me/{name}/2" in tga("alerts", "--unread")
     assert "seen: 1" in tga("seen")

@@ -91,16 +91,16 @@ class Attack:
     processes: list[str] = field(default_factory=list)
     datagrams: list[bytes] = field(default_factory=list)
 
-    def said(self, what: str) -> bool:
+    def has_reached(self, what: str) -> bool:
         return self.web.outside.count(f"/said?{what}") > 0
 
 
 class _Listener(asyncio.DatagramProtocol):
     def __init__(self, received: list[bytes]) -> None:
-        self.heard = received
+        self.packets = received
 
     def datagram_received(self, data: bytes, _address: object) -> None:
-        self.heard.append(data)
+        self.packets.append(data)
 
 
 def _environments(profile: Path) -> list[str]:
@@ -136,7 +136,7 @@ async def attack(web: Web, guard: Guard, tricks: dict[str, str]) -> Attack:
     secure = f"--unsafely-treat-insecure-origin-as-secure={web.url('').removesuffix('/')}"
     try:
         async with running_browser(guard, "chromium", secure, web.url("/")) as browser, asyncio.timeout(120):
-            while not running.said("done"):
+            while not running.has_reached("done"):
                 await asyncio.sleep(0.05)
             await asyncio.sleep(0.5)
             running.refused, running.has_own_sandbox = browser.proxy.refused, browser.has_own_sandbox
@@ -147,28 +147,28 @@ async def attack(web: Web, guard: Guard, tricks: dict[str, str]) -> Attack:
 
 
 @pytest.fixture(scope="module")
-async def attacked() -> AsyncIterator[Attack]:
+async def attack_result() -> AsyncIterator[Attack]:
     async with small_web(NAMES) as web:
         yield await attack(web, web.guard(), TRICKS)
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-async def test_a_page_that_asks_for_a_trick_reaches_nothing(attacked: Attack, trick: str) -> None:
-    assert attacked.said(f"trick-{trick}")
-    assert attacked.web.inside.connections == 0
+async def test_a_page_that_asks_for_a_trick_reaches_nothing(attack_result: Attack, trick: str) -> None:
+    assert attack_result.has_reached(f"trick-{trick}")
+    assert attack_result.web.inside.connections == 0
 
 
 @pytest.mark.parametrize("way", [*WAYS, "service-worker"])
-async def test_there_is_no_way_around_the_proxy(attacked: Attack, way: str) -> None:
-    assert attacked.said(f"way-{way}")
-    assert attacked.web.inside.connections == 0
-    assert attacked.datagrams == []
+async def test_there_is_no_way_around_the_proxy(attack_result: Attack, way: str) -> None:
+    assert attack_result.has_reached(f"way-{way}")
+    assert attack_result.web.inside.connections == 0
+    assert attack_result.datagrams == []
 
 
-async def test_what_was_refused_was_asked_of_the_proxy(attacked: Attack) -> None:
+async def test_what_was_refused_was_asked_of_the_proxy(attack_result: Attack) -> None:
     """The browser did try, and looked up no name itself."""
-    assert attacked.refused > len(TRICKS) // 2
-    assert {name for name in NAMES if name in attacked.web.looked_up} >= {
+    assert attack_result.refused > len(TRICKS) // 2
+    assert {name for name in NAMES if name in attack_result.web.looked_up} >= {
         "to-loopback.example",
         "to-metadata.example",
         "one-of-two.example",
@@ -178,14 +178,14 @@ async def test_what_was_refused_was_asked_of_the_proxy(attacked: Attack) -> None
 @pytest.mark.skipif(
     not has_user_namespaces(), reason="this machine allows no user namespaces, which Chromium's sandbox needs"
 )
-async def test_the_browser_keeps_its_own_sandbox(attacked: Attack) -> None:
-    assert attacked.has_own_sandbox
+async def test_the_browser_keeps_its_own_sandbox(attack_result: Attack) -> None:
+    assert attack_result.has_own_sandbox
 
 
-async def test_no_process_of_the_browser_knows_our_environment(attacked: Attack) -> None:
-    assert len(attacked.processes) > 2
+async def test_no_process_of_the_browser_knows_our_environment(attack_result: Attack) -> None:
+    assert len(attack_result.processes) > 2
     assert not [
-        process for process in attacked.processes if "DATABASE_URL" in process or "REDIS_URL" in process
+        process for process in attack_result.processes if "DATABASE_URL" in process or "REDIS_URL" in process
     ]
 
 

@@ -14,7 +14,7 @@ from telegram_assistant.crawling.fetching import USER_AGENT, PageFetcher
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.outbound.guard import Target
 from testkit.web import OUTSIDE, Web, answer, hang, redirect, small_web
-from tests.outbound.test_guard import at_once, get, refused
+from tests.outbound.test_guard import at_once, get, refusal_status
 
 MAX_BYTES = 100_000
 
@@ -41,7 +41,7 @@ async def test_who_asks_says_so_and_sends_nothing_else(web: Web, fetcher: PageFe
 
 async def test_an_answer_that_is_too_large_is_left(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = answer(b"a" * (MAX_BYTES + 1))
-    assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
+    assert await refusal_status(fetcher, web.url()) == PageStatus.TOO_LARGE
 
 
 async def test_an_answer_without_an_end_is_left(web: Web, fetcher: PageFetcher) -> None:
@@ -52,14 +52,14 @@ async def test_an_answer_without_an_end_is_left(web: Web, fetcher: PageFetcher) 
             await writer.drain()
 
     web.outside.pages["/"] = endless
-    assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
+    assert await refusal_status(fetcher, web.url()) == PageStatus.TOO_LARGE
 
 
 async def test_a_small_answer_that_unpacks_into_a_large_one_is_left(web: Web, fetcher: PageFetcher) -> None:
     bomb = gzip.compress(b"a" * 50_000_000)
     assert len(bomb) < MAX_BYTES
     web.outside.pages["/"] = answer(bomb, Content_Encoding="gzip")
-    assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
+    assert await refusal_status(fetcher, web.url()) == PageStatus.TOO_LARGE
 
 
 @pytest.mark.parametrize("endless", ["nothing", "after the end"])
@@ -79,7 +79,7 @@ async def test_packed_bytes_count_while_nothing_comes_of_them(
 
     web.outside.pages["/"] = pack
     if endless == "nothing":
-        assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
+        assert await refusal_status(fetcher, web.url()) == PageStatus.TOO_LARGE
     else:
         assert (await get(fetcher, web.url())).body == b"a"
 
@@ -105,7 +105,7 @@ async def test_a_packing_that_was_not_asked_for_is_left(
     web: Web, fetcher: PageFetcher, encoding: str
 ) -> None:
     web.outside.pages["/"] = answer(b"\x00\x01", Content_Encoding=encoding)
-    assert await refused(fetcher, web.url()) == PageStatus.FAILED
+    assert await refusal_status(fetcher, web.url()) == PageStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_a_server_that_talks_nonsense_is_left(web: Web, fetcher: PageFetch
         writer.write(wrong)
 
     web.outside.pages["/"] = nonsense
-    assert await refused(fetcher, web.url()) == PageStatus.FAILED
+    assert await refusal_status(fetcher, web.url()) == PageStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ async def test_a_server_that_talks_nonsense_is_left(web: Web, fetcher: PageFetch
 )
 async def test_what_is_no_page_is_not_read(web: Web, fetcher: PageFetcher, kind: str) -> None:
     web.outside.pages["/"] = answer("...", kind=kind)
-    assert await refused(fetcher, web.url()) == PageStatus.NOT_A_PAGE
+    assert await refusal_status(fetcher, web.url()) == PageStatus.NOT_A_PAGE
 
 
 async def test_redirects_end(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = redirect("/")
-    assert await refused(fetcher, web.url()) == PageStatus.FAILED
+    assert await refusal_status(fetcher, web.url()) == PageStatus.FAILED
     assert web.outside.count("/") == 6
 
 
@@ -159,9 +159,9 @@ async def test_somebody_is_asked_before_every_hop(web: Web, fetcher: PageFetcher
 
 
 async def test_a_server_that_is_not_there_is_a_failure(web: Web, fetcher: PageFetcher) -> None:
-    assert await refused(fetcher, web.url(host="unknown.example")) == PageStatus.FAILED
+    assert await refusal_status(fetcher, web.url(host="unknown.example")) == PageStatus.FAILED
     closed = PageFetcher(replace(web.guard(), ports=frozenset({1})), max_bytes=10)
-    assert await refused(closed, "http://news.example:1/") == PageStatus.FAILED
+    assert await refusal_status(closed, "http://news.example:1/") == PageStatus.FAILED
 
 
 async def test_the_caller_may_stop_waiting_at_any_time(web: Web, fetcher: PageFetcher) -> None:
@@ -203,7 +203,9 @@ async def test_tls_asks_for_the_name_although_an_address_is_connected_to(certifi
         web.outside.pages["/"] = answer("secure")
         fetcher = PageFetcher(web.guard(), max_bytes=100, ssl_context=trusting)
         assert (await get(fetcher, web.url(scheme="https"))).body == b"secure"
-        assert await refused(fetcher, web.url(scheme="https", host="other.example")) == PageStatus.FAILED
+        assert (
+            await refusal_status(fetcher, web.url(scheme="https", host="other.example")) == PageStatus.FAILED
+        )
         distrusting = PageFetcher(web.guard(), max_bytes=100)
         with pytest.raises(Unreadable):
             await get(distrusting, web.url(scheme="https"))

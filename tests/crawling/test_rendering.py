@@ -76,7 +76,7 @@ async def test_a_page_that_ends_up_elsewhere_is_not_believed(web: Web, ended_at:
         return ended_at, NEWS
 
     with pytest.raises(Unreadable):
-        await asked(web, load)
+        await render_shell(web, load)
 
 
 async def test_trouble_of_the_browser_is_told_in_words(web: Web) -> None:
@@ -87,9 +87,9 @@ async def test_trouble_of_the_browser_is_told_in_words(web: Web) -> None:
         return url, "a" * 200_000
 
     with pytest.raises(Unreadable, match="could not open"):
-        await asked(web, fails)
+        await render_shell(web, fails)
     with pytest.raises(Unreadable, match="larger"):
-        await asked(web, large)
+        await render_shell(web, large)
 
 
 async def test_a_browser_that_is_away_is_no_disaster(web: Web) -> None:
@@ -98,7 +98,7 @@ async def test_a_browser_that_is_away_is_no_disaster(web: Web) -> None:
         await Renderer("127.0.0.1:1", guard=web.guard(), max_bytes=1000).render(shell)
 
 
-async def asked(web: Web, load: Load) -> None:
+async def render_shell(web: Web, load: Load) -> None:
     shell = page(SHELL)
     async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=100_000) as port:
         renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), max_bytes=100_000)

@@ -50,7 +50,7 @@ def rules(*lines: str) -> bytes:
     return answer("\n".join(lines), kind="text/plain")
 
 
-async def allowed(robots: Robots, web: Web, path: str, host: str = "news.example") -> bool:
+async def is_allowed(robots: Robots, web: Web, path: str, host: str = "news.example") -> bool:
     try:
         await robots.allow(web.guard().target(web.url(path, host=host)))
     except Unreadable as error:
@@ -60,8 +60,8 @@ async def allowed(robots: Robots, web: Web, path: str, host: str = "news.example
 
 async def test_what_is_disallowed_is_not_asked_for(web: Web, robots: Robots) -> None:
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /private/", "Crawl-delay: 3")
-    assert await allowed(robots, web, "/news")
-    assert not await allowed(robots, web, "/private/x")
+    assert await is_allowed(robots, web, "/news")
+    assert not await is_allowed(robots, web, "/private/x")
     assert await robots.allow(web.guard().target(web.url("/news"))) == 3.0
     assert web.outside.count("/robots.txt") == 1
 
@@ -70,30 +70,30 @@ async def test_our_own_name_may_be_sent_away(web: Web, robots: Robots) -> None:
     web.outside.pages["/robots.txt"] = rules(
         "User-agent: telegram-assistant", "Disallow: /", "", "User-agent: *", "Disallow:"
     )
-    assert not await allowed(robots, web, "/")
+    assert not await is_allowed(robots, web, "/")
 
 
 async def test_a_site_without_rules_forbids_nothing(web: Web, robots: Robots) -> None:
-    assert await allowed(robots, web, "/")
+    assert await is_allowed(robots, web, "/")
     web.outside.pages["/robots.txt"] = answer("<h1>Disallow: /</h1>")
-    assert await allowed(robots, web, "/")
+    assert await is_allowed(robots, web, "/")
 
 
 async def test_a_site_in_trouble_is_left_alone_for_a_while(web: Web, robots: Robots, clock: Clock) -> None:
     web.outside.pages["/robots.txt"] = answer("", status="503 Down")
-    assert not await allowed(robots, web, "/")
+    assert not await is_allowed(robots, web, "/")
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow:")
-    assert not await allowed(robots, web, "/")
+    assert not await is_allowed(robots, web, "/")
     clock.now += TTL_AFTER_FAILURE_SECONDS
-    assert await allowed(robots, web, "/")
+    assert await is_allowed(robots, web, "/")
 
 
 async def test_rules_are_read_again_after_a_day(web: Web, robots: Robots, clock: Clock) -> None:
-    assert await allowed(robots, web, "/")
+    assert await is_allowed(robots, web, "/")
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /")
-    assert await allowed(robots, web, "/")
+    assert await is_allowed(robots, web, "/")
     clock.now += TTL_SECONDS
-    assert not await allowed(robots, web, "/")
+    assert not await is_allowed(robots, web, "/")
 
 
 async def test_robots_txt_leads_nowhere_that_a_page_may_not(web: Web, robots: Robots) -> None:
@@ -105,8 +105,8 @@ async def test_robots_txt_leads_nowhere_that_a_page_may_not(web: Web, robots: Ro
 
 async def test_every_site_has_its_own_rules(web: Web, robots: Robots) -> None:
     web.names["other.example"] = [OUTSIDE]
-    assert await allowed(robots, web, "/")
-    assert await allowed(robots, web, "/", host="other.example")
+    assert await is_allowed(robots, web, "/")
+    assert await is_allowed(robots, web, "/", host="other.example")
     assert web.outside.count("/robots.txt") == 2
 
 
@@ -114,7 +114,7 @@ async def test_hostile_rules_do_not_keep_us_busy(web: Web, robots: Robots) -> No
     web.outside.pages["/robots.txt"] = rules(
         "User-agent: *", *(f"Disallow: /{'*a' * 200}$" for _ in range(200))
     )
-    assert await allowed(robots, web, "/" + "a" * 1500 + "b")
+    assert await is_allowed(robots, web, "/" + "a" * 1500 + "b")
 
 
 def hostile(count: int) -> bytes:
@@ -127,17 +127,17 @@ async def test_three_megabytes_of_rules_cost_this_process_neither_time_nor_memor
     web: Web, robots: Robots
 ) -> None:
     web.outside.pages["/robots.txt"] = hostile(120_000)
-    await allowed(robots, web, "/")
+    await is_allowed(robots, web, "/")
     with cpu_limit(0.2):
-        await allowed(robots, web, "/1/abc")
+        await is_allowed(robots, web, "/1/abc")
     assert robots.cached_bytes <= MAX_FILE_BYTES + SITE_BYTES
 
 
 async def test_what_comes_after_half_a_megabyte_is_ignored(web: Web, robots: Robots) -> None:
     many = [f"# {'x' * 98}" for _ in range(MAX_FILE_BYTES // 100)]
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /early/", *many, "Disallow: /late/")
-    assert not await allowed(robots, web, "/early/x")
-    assert await allowed(robots, web, "/late/x")
+    assert not await is_allowed(robots, web, "/early/x")
+    assert await is_allowed(robots, web, "/late/x")
 
 
 async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(
@@ -154,7 +154,7 @@ async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(
         await impatient.allow(web.guard().target(web.url("/")))
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /private/")
     clock.now += TTL_AFTER_FAILURE_SECONDS
-    assert await allowed(impatient, web, "/news")
+    assert await is_allowed(impatient, web, "/news")
     await impatient.close()
 
 
@@ -163,8 +163,8 @@ async def test_files_of_many_sites_are_kept_up_to_so_many_bytes(web: Web, fetche
     few = Robots(fetcher, max_cache_bytes=50_000)
     for number in range(10):
         web.names[f"site{number}.example"] = [OUTSIDE]
-        assert await allowed(few, web, "/", host=f"site{number}.example")
+        assert await is_allowed(few, web, "/", host=f"site{number}.example")
     assert 30_000 < few.cached_bytes <= 50_000
-    await allowed(few, web, "/", host="site9.example")
+    await is_allowed(few, web, "/", host="site9.example")
     assert web.outside.count("/robots.txt") == 10  # the newest is among those kept
     await few.close()

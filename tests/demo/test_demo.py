@@ -17,7 +17,7 @@ from playwright.async_api import Page, expect
 
 from telegram_assistant.demo.folder import CONTENTS, MARKER
 from testkit.chromium import ENGLISH_DESKTOP, Hands, open_chromium, open_tab
-from testkit.demos import TGA, OpenApi, Started, running_demo, started_by, still_running, without_servers
+from testkit.demos import TGA, OpenApi, Started, find_started, running_demo, still_running, without_servers
 from testkit.engines import Engine, free_port, running_engine
 from tests.conftest import named_database
 
@@ -82,7 +82,7 @@ async def until_shown(page: Page, section: str, something: str) -> None:
         await page.wait_for_load_state()
 
 
-async def databases_of(environ: dict[str, str]) -> set[str]:
+async def load_databases(environ: dict[str, str]) -> set[str]:
     """Databases and logins of demos."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     rows = await admin.fetch("SELECT datname AS name FROM pg_database UNION ALL SELECT rolname FROM pg_roles")
@@ -94,7 +94,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
     environ: dict[str, str], engine: Engine, tmp_path: Path
 ) -> None:
     folder, given, port = tmp_path / "demo", {**environ, "REDIS_URL": engine.url}, str(free_port())
-    before = await databases_of(given)
+    before = await load_databases(given)
     others = redis_client.Redis(port=engine.port, db=0)
     others.set("mine", 1)
     redis_client.Redis(port=engine.port, db=15).set("mine", 1)
@@ -117,7 +117,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
         await read_in_a_browser(api)
         until_new(api, opened_at)
         until_listed(api, "/alerts?limit=1", "/watches")
-        first, started = api.posts(), started_by(folder)
+        first, started = api.posts(), find_started(folder)
         assert set(still_running(started)) == {"simulator", "roles"}
         assert demo.stop() == 0
     assert still_running(started) == []
@@ -135,7 +135,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
     removed = tga_demo(folder, given, "--remove")
     assert (removed.returncode, "notes.txt" in removed.stdout) == (0, True)
     assert [entry.name for entry in folder.iterdir()] == ["notes.txt"]
-    assert await databases_of(given) == before
+    assert await load_databases(given) == before
     assert others.info("keyspace").keys() == {"db0", "db15"}
 
 
@@ -144,13 +144,13 @@ def test_servers_of_its_own_outlive_a_killed_demo_and_end_with_the_next(
 ) -> None:
     folder, nothing, port = tmp_path / "demo", without_servers(environ), str(free_port())
     with running_demo(folder, nothing, "--port", port) as demo:
-        first, killed = demo.until_open().posts(), started_by(folder)
+        first, killed = demo.until_open().posts(), find_started(folder)
         demo.process.kill()
         demo.process.wait()
         until_ended(killed, {"roles"})
     assert set(still_running(killed)) == {"postgres", "redis", "simulator"}
     with running_demo(folder, nothing, "--port", port) as demo:
-        again, started = demo.until_open().posts(), started_by(folder)
+        again, started = demo.until_open().posts(), find_started(folder)
         assert still_running(killed) == []
         os.kill(started["redis"][0], signal.SIGKILL)
         assert demo.process.wait(60) == 1
@@ -178,7 +178,7 @@ def test_a_demo_that_is_stopped_while_it_starts_leaves_nothing_running(
         while not (folder / "processes.json").exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        started = started_by(folder)
+        started = find_started(folder)
         assert demo.stop(signal.SIGINT) == 0
     assert still_running(started) == []
 
@@ -191,8 +191,8 @@ def test_what_cannot_work_is_refused_in_words_before_anything_starts(
     (foreign / "thesis.txt").write_text("mine", encoding="utf-8")
     given = {**environ, "REDIS_URL": engine.url}
     cases = (
-        (tga_demo(foreign, given), "is not empty, and no demo is in it"),
-        (tga_demo(foreign, given, "--remove"), "was not made by `tga demo`"),
+        (tga_demo(foreign, given), "is not empty and contains no demo"),
+        (tga_demo(foreign, given, "--remove"), "`tga demo` did not create"),
         (tga_demo(demo, given | {"REDIS_URL": ""}), "only one of DATABASE_URL and REDIS_URL is set"),
         (tga_demo(demo, given | {"DATABASE_URL": "mysql://x"}), "DATABASE_URL is wrong"),
         (tga_demo(demo, given, "--port", str(engine.port)), "Choose another one with --port"),

@@ -78,11 +78,11 @@ def mounts(name: str) -> dict[str, str]:
 def reaching(name: str, service: Service, given: Mapping[str, str], secrets: Path) -> dict[str, str]:
     """The environment in the container, where .env has the given values and `tga prepare` has run."""
     folder = secrets / PLACES[name]
-    fixed = {key: _interpolated(str(value), given) for key, value in environment(service).items()}
+    fixed = {key: _interpolate(str(value), given) for key, value in environment(service).items()}
     return {key: value.replace("/secrets", str(folder)) for key, value in fixed.items()}
 
 
-def _interpolated(text: str, given: Mapping[str, str]) -> str:
+def _interpolate(text: str, given: Mapping[str, str]) -> str:
     """After `:-` the default stands in for an empty value, too; after `-` only for a missing one."""
 
     def value_of(match: re.Match[str]) -> str:

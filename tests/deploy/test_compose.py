@@ -70,7 +70,7 @@ def test_the_default_installation_fits_into_two_gigabytes() -> None:
     ended = {
         name
         for service in awaiting
-        for name, until in _awaited(service).items()
+        for name, until in _awaited_services(service).items()
         if until == "service_completed_successfully"
     }
     assert ended == {"prepare", "migrate"}
@@ -78,7 +78,7 @@ def test_the_default_installation_fits_into_two_gigabytes() -> None:
     assert sum(megabytes(whole()[name]) for name in {*ended, "postgres", "redis"}) <= 2048
 
 
-def _awaited(service: Service) -> dict[str, str]:
+def _awaited_services(service: Service) -> dict[str, str]:
     awaited = service.get("depends_on", {})
     return {name: rule["condition"] for name, rule in awaited.items()} if isinstance(awaited, dict) else {}
 
@@ -145,7 +145,7 @@ def test_no_block_of_the_readme_starts_two_services_on_one_port() -> None:
         ports = [port for name in names for port in whole()[name].get("ports", [])]
         assert ports
         assert len(ports) == len(set(ports))
-    assert "stop it before" in start
+    assert "stop it first" in start
 
 
 def test_servers_are_reached_by_the_program_alone() -> None:
@@ -205,7 +205,7 @@ def test_the_demo_has_servers_and_secrets_of_its_own() -> None:
             or not named
         )
         assert ("demo" in service.get("networks", [])) is (name in mine - {"demo-prepare"})
-        assert set(_awaited(service)) <= (mine if name in mine else set(whole()) - mine)
+        assert set(_awaited_services(service)) <= (mine if name in mine else set(whole()) - mine)
     assert volumes(whole()["demo"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/commands"]
     assert (
         volumes(whole()["demo-postgres"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/postgres"]

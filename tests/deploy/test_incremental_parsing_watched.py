@@ -10,10 +10,10 @@ from testkit.engines import free_port
 from testkit.servers import CHECKOUT
 from tests.deploy.watching import (
     Watcher,
+    alert_name,
     alert_rules,
     metrics_in,
     metrics_without_data,
-    named,
     panel_expressions,
     panels_without_data,
     until,
@@ -63,7 +63,7 @@ def test_every_rule_is_evaluated_without_errors(watcher: Watcher) -> None:
 
 
 def test_every_alert_sees_a_parser_in_trouble(watcher: Watcher) -> None:
-    expected = {named(rule["alert"], rule["labels"]) for rule in alert_rules()} - {
+    expected = {alert_name(rule["alert"], rule["labels"]) for rule in alert_rules()} - {
         ("Scheduler Stale", "absent")
     }
     until(lambda: watcher.alerts() == expected, seconds=60)

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.features.operations.preparing import COMMANDS, LOGINS, NEEDS, PASSWORD
-from telegram_assistant.features.operations.process_settings import OWN_NAME, passed, variables_of
+from telegram_assistant.features.operations.process_settings import (
+    OWN_NAME,
+    format_compose_value,
+    variables_of,
+)
 from telegram_assistant.settings import read_settings, variables
 from testkit.checkouts import CHECKOUT
 from tests.deploy.composing import PLACES, ROLES, environment, reaching, volumes, whole
@@ -17,7 +21,10 @@ PROGRAM = CHECKOUT / "src/telegram_assistant"
 @pytest.mark.parametrize("name", [*ROLES, "tga"])
 def test_a_service_gets_the_settings_that_its_process_uses_and_no_others(name: str) -> None:
     """A secret that `tga prepare` makes arrives as a file, everything else by its name."""
-    place, expected = PLACES[name], {variable: passed(variable) for variable in variables_of(PLACES[name])}
+    place, expected = (
+        PLACES[name],
+        {variable: format_compose_value(variable) for variable in variables_of(PLACES[name])},
+    )
     expected |= {
         f"{secret}_FILE": f"/secrets/{secret.lower()}" for secret in NEEDS[place] if secret != PASSWORD
     }
@@ -94,7 +101,7 @@ def test_secrets_of_others_are_kept_away(name: str, kept_away: set[str]) -> None
 
 USES = re.compile(r"settings\.(?P<group>[a-z]+)\b(?:\.(?P<field>[a-z_]+))?")
 MODULES = {
-    "ingest": ("ingest_role.py", "ingest", "api/ingest.py"),
+    "ingest": ("ingest_role.py", "ingest", "api/ingest_endpoints.py"),
     "worker": ("worker_role.py", "jobs.py", "clock.py", "pipeline.py", "stages", "understanding"),
     "api": (
         "api",
@@ -119,7 +126,7 @@ def test_the_code_of_a_process_uses_no_other_settings(place: str) -> None:
         for part in MODULES[place]
         for file in ((PROGRAM / part).rglob("*.py") if (PROGRAM / part).is_dir() else [PROGRAM / part])
     ]
-    files = [file for file in files if place == "ingest" or file != PROGRAM / "api/ingest.py"]
+    files = [file for file in files if place == "ingest" or file != PROGRAM / "api/ingest_endpoints.py"]
     used: dict[str, str] = {}
     for file in files:
         for use in USES.finditer(file.read_text(encoding="utf-8")):

@@ -25,7 +25,7 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield running
 
 
-def written_secrets(folder: Path, place: str, values: dict[str, str]) -> None:
+def write_secrets(folder: Path, place: str, values: dict[str, str]) -> None:
     """As `tga prepare` leaves them for a process."""
     (folder / place).mkdir()
     for secret in NEEDS[place]:
@@ -45,7 +45,7 @@ async def test_a_role_starts_with_what_its_service_gives_it(
         "SESSION_ENCRYPTION_KEY": make_key(),
         "OPERATOR_KEY": "9f86d081884c7d659a2feaa0c55ad015",
     }
-    written_secrets(tmp_path, PLACES[name], {**migrated_database, **made})
+    write_secrets(tmp_path, PLACES[name], {**migrated_database, **made})
     environ = {"PATH": os.environ["PATH"], **reaching(name, whole()[name], given, tmp_path)}
     command, log = whole()[name]["command"], tmp_path / "log"
     with program("telegram_assistant", *command, environ=environ, log=log) as running:

@@ -41,7 +41,8 @@ class Watcher:
     def alerts(self) -> set[tuple[str, str]]:
         """Name and distinguishing label of every alert whose condition holds, waiting ones included."""
         return {
-            named(alert["labels"]["alertname"], alert["labels"]) for alert in self._get("alerts")["alerts"]
+            alert_name(alert["labels"]["alertname"], alert["labels"])
+            for alert in self._get("alerts")["alerts"]
         }
 
     def broken_rules(self) -> list[str]:
@@ -68,7 +69,7 @@ def watching(*addresses: str) -> Iterator[Watcher]:
         yield watcher
 
 
-def named(alert: str, labels: dict[str, str]) -> tuple[str, str]:
+def alert_name(alert: str, labels: dict[str, str]) -> tuple[str, str]:
     return alert, labels.get("tier") or labels.get("reason") or ""
 
 

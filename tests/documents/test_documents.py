@@ -5,7 +5,14 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
+from telegram_assistant.documents.document import (
+    Block,
+    BlockKind,
+    Document,
+    Span,
+    items_of,
+    number_references,
+)
 from telegram_assistant.documents.telegram_markdown import escape_markdown, write_messages
 from telegram_assistant.documents.writing import write_fragment, write_html, write_plain
 
@@ -21,7 +28,7 @@ DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=12).map(tuple)
 _MARKED = re.compile(r"\\(.)|\]\((?:\\.|[^)\\])*\)|[*\[]", re.DOTALL)
 
 
-def shown(message: str) -> str:
+def visible_text(message: str) -> str:
     """What Telegram shows of a message: escaped letters as they are, no marks, no addresses."""
     return _MARKED.sub(lambda match: match[1] or "", message)
 
@@ -35,14 +42,17 @@ def test_messages_show_the_text_of_the_document_and_are_short_enough(document: D
     messages = write_messages(document, max_units=1000)
     assert all(len(message.encode("utf-16-le")) // 2 <= 1000 for message in messages)
     text = "".join(
-        span.text for item in items_of(document) for block in numbered(item)[0] for span in block.spans
+        span.text
+        for item in items_of(document)
+        for block in number_references(item)[0]
+        for span in block.spans
     )
-    assert words_of("".join(map(shown, messages))) == words_of(text)
+    assert words_of("".join(map(visible_text, messages))) == words_of(text)
 
 
 @given(LETTERS)
 def test_escaped_text_is_shown_as_it_is(text: str) -> None:
-    assert shown(escape_markdown(text)) == text
+    assert visible_text(escape_markdown(text)) == text
 
 
 def test_an_item_stays_in_one_message_and_references_lead_to_posts_in_every_writing() -> None:

@@ -87,7 +87,9 @@ async def open_requests_app(settings: Settings, folder: Path) -> AsyncIterator[A
         yield app
 
 
-def drawn(form: str = "JPEG", *, size: tuple[int, int] = (800, 400), mode: str = "RGB", **more: Any) -> bytes:
+def draw_picture(
+    form: str = "JPEG", *, size: tuple[int, int] = (800, 400), mode: str = "RGB", **more: Any
+) -> bytes:
     """A picture that no other test has: stripes, and a place of its own."""
     image = Image.new(mode, size, "white" if mode == "RGB" else (0, 0, 0, 0))
     pen = ImageDraw.Draw(image)

@@ -9,7 +9,7 @@ from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import fresh_number, make_channel, make_page
-from testkit.graphs import all_of, land, make_linked, understand
+from testkit.graphs import land, load_graph, make_linked, understand
 from tests.conftest import Admin
 
 DAY = "2026-11-01"
@@ -31,7 +31,7 @@ async def test_a_post_is_counted_once_however_often_it_comes(
         await graph_index.write(posts, now=NOW)
     day = f"{channel}/{DAY}"
     at = int(first.posted_at.timestamp() * 1_000_000)
-    assert await all_of(graph_index.graph, channel) == {
+    assert await load_graph(graph_index.graph, channel) == {
         (day, "FORWARDS", "", str(source)): [1, 2],
         (day, "LINKS", "", "https://news.example/a"): [1],
         (day, "MENTIONS", "all", "person|Anna"): [1, 4],
@@ -57,7 +57,7 @@ async def test_an_edit_moves_what_is_counted_and_a_deletion_leaves_no_trace(
     await system.landing.land(make_page(edited, read_at=NOW), Claim(channel, 0))
     await graph_index.write([posts[0]], now=NOW)
     day = f"{channel}/{DAY}"
-    assert await all_of(graph_index.graph, channel) == {
+    assert await load_graph(graph_index.graph, channel) == {
         (day, "LINKS", "", "https://a.example/1"): [2],
         (day, "LINKS", "", "https://a.example/2"): [1],
     }
@@ -71,7 +71,7 @@ async def test_an_edit_moves_what_is_counted_and_a_deletion_leaves_no_trace(
         "DELETE FROM posts WHERE channel_id = $1 AND message_id = 2", channel
     )  # erased: nobody knows its day any more
     await graph_index.write([posts[1]], now=NOW)
-    assert await all_of(graph_index.graph, channel) == {}
+    assert await load_graph(graph_index.graph, channel) == {}
     left = "MATCH (n) WHERE n.url STARTS WITH 'https://a.example/' OR n.channel = $channel RETURN n"
     assert await graph_index.graph.ask(left, channel=channel) == []
 
@@ -87,7 +87,7 @@ async def test_a_provider_s_result_is_apart_from_the_local_one(
     await understand(system, post, "Anna", "Boris", tier=Tier.PROVIDER)
     await graph_index.write([post], now=NOW)
     day = f"{channel}/{DAY}"
-    assert await all_of(graph_index.graph, channel) == {
+    assert await load_graph(graph_index.graph, channel) == {
         (day, "MENTIONS", "all", "person|Anna"): [2],
         (day, "MENTIONS", "local", "person|Anna"): [1],
         (day, "MENTIONS", "provider", "person|Anna"): [1],
@@ -103,7 +103,7 @@ async def test_what_strangers_write_at_length_goes_in_too(
     [post] = await land(system, make_linked(channel, 1, url=url))
     await understand(system, post, "А" * 5000, "'} RETURN 1 //", tags=["т" * 5000])
     await graph_index.write([post], now=NOW)
-    assert {key[3] for key in await all_of(graph_index.graph, channel)} == {
+    assert {key[3] for key in await load_graph(graph_index.graph, channel)} == {
         url,
         f"person|{'А' * 200}",
         "person|'} RETURN 1 //",
@@ -138,7 +138,7 @@ async def test_who_writes_last_leaves_the_newest_state(graph_index: GraphIndex, 
         await asyncio.gather(graph_index.write(posts, now=NOW), graph_index.write(posts[::-1], now=NOW))
     await changing
     await asyncio.gather(*(graph_index.write([post], now=NOW) for post in posts))
-    edges = await all_of(graph_index.graph, channel)
+    edges = await load_graph(graph_index.graph, channel)
     numbers = [post.message_id for post in posts]
     assert {key[1:]: counted for key, counted in edges.items() if key[0].startswith(f"{channel}/")} == {
         ("FORWARDS", "", "9"): numbers,
@@ -156,9 +156,9 @@ async def test_what_is_too_old_is_not_kept(graph_index: GraphIndex, system: Syst
         make_linked(channel, 3, source=(11, 1), posted_at=NOW),
     )
     await graph_index.write(posts, now=NOW)
-    assert len(await all_of(graph_index.graph, channel)) == 4
+    assert len(await load_graph(graph_index.graph, channel)) == 4
     await graph_index.graph.forget((NOW - timedelta(days=10)).date())
-    assert set(await all_of(graph_index.graph, channel)) == {
+    assert set(await load_graph(graph_index.graph, channel)) == {
         (f"{channel}/2026-11-02", "FORWARDS", "", "11"),
         (str(posts[2].uuid), "FORWARDED_FROM", "", str(PostId(ChannelId(11), MessageId(1)).uuid)),
     }

@@ -11,7 +11,7 @@ from typing import Any
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.ingest.media import MediaFetcher
-from telegram_assistant.ingest_role import fetcher_of
+from telegram_assistant.ingest_role import build_fetcher
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files, open_files
@@ -21,8 +21,8 @@ from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.files import make_file
 from tests.conftest import Admin
-from tests.ingest.office import Office, open_office, simulated
-from tests.streams.conftest import parsed
+from tests.ingest.office import Office, open_office, simulate_channel
+from tests.streams.conftest import parsed_event
 
 
 @dataclass
@@ -40,25 +40,25 @@ class Library:
         assert self.office.app.files is not None
         return self.office.app.files
 
-    def reopened(self, files: FilesSettings | None = None) -> MediaFetcher:
+    def reopen(self, files: FilesSettings | None = None) -> MediaFetcher:
         """As after a restart on the same machine, perhaps with another place for files."""
         app = self.office.app if files is None else replace(self.office.app, files=open_files(files))
-        fetcher = fetcher_of(
+        fetcher = build_fetcher(
             app, self.office.mine, self.office.line, health=Health(probes={}), stopping=asyncio.Event()
         )
         assert fetcher is not None
         return fetcher
 
     async def channel(self, **wish: Any) -> ChannelId:
-        return await self.office.follow(simulated(self.control), **wish)
+        return await self.office.follow(simulate_channel(self.control), **wish)
 
     async def read(self, *channel_ids: ChannelId) -> None:
         """Poll, and let post_persistence see all of it."""
         for channel_id in channel_ids:
             await self.office.poll(channel_id)
-            stored = await self.office.stored(channel_id)
+            stored = await self.office.load_texts(channel_id)
             await post_persistence(
-                [parsed(message, channel_id=channel_id) for message in stored],
+                [parsed_event(message, channel_id=channel_id) for message in stored],
                 **bind(post_persistence, self.office.app.collaborators),
             )
 
@@ -72,7 +72,7 @@ class Library:
     async def make_due(self) -> None:
         await self.office.admin.execute("UPDATE media_jobs SET next_try_at = now()")
 
-    async def told(self, channel_id: int) -> list[PostVisionUploaded]:
+    async def load_notices(self, channel_id: int) -> list[PostVisionUploaded]:
         rows = await self.office.admin.fetch(
             "SELECT payload FROM notices WHERE channel_id = $1 ORDER BY created_at", channel_id
         )
@@ -104,13 +104,13 @@ async def open_library(
     settings: Settings, sim: Simulator, admin: Admin, files: FilesSettings
 ) -> AsyncIterator[Library]:
     async with open_office(settings.model_copy(update={"files": files}), sim, admin) as office:
-        fetcher = fetcher_of(
+        fetcher = build_fetcher(
             office.app, office.mine, office.line, health=Health(probes={}), stopping=office.stopping
         )
         assert fetcher is not None
         yield Library(office, Control(sim), fetcher)
 
 
-def spooled(folder: Path) -> int:
+def count_spooled_bytes(folder: Path) -> int:
     """Bytes that lie in the spool."""
     return sum(path.stat().st_size for path in (folder / "spool").glob("*"))

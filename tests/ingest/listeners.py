@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from telegram_assistant.ingest.reading.push import PushWorker
+from telegram_assistant.ingest.polling.push import PushWorker
 from telegram_assistant.supervision import cancel_and_wait
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel
-from tests.ingest.office import PHONE, Office, simulated, truth
+from tests.ingest.office import PHONE, Office, simulate_channel, truth
 from tests.streams.conftest import until
 
 
@@ -22,7 +22,7 @@ async def at_work(office: Office, **changed: Any) -> AsyncIterator[PushWorker]:
     tasks = [asyncio.create_task(loop) for loop in loops]
 
     async def connected() -> bool:
-        return bool(await office.app.system.push_states.of(office.mine.account_id))
+        return bool(await office.app.system.push_states.load_seen_updates(office.mine.account_id))
 
     await until(connected)
     try:
@@ -33,11 +33,11 @@ async def at_work(office: Office, **changed: Any) -> AsyncIterator[PushWorker]:
             assert task.cancelled() or task.exception() is None
 
 
-async def joined(
+async def join_channels(
     office: Office, control: Control, *, posts: int = 3, channels: int = 1
 ) -> list[SimulatedChannel]:
     """Channels that the account has joined, follows, and has read once, a while ago."""
-    made = [simulated(control, posts=posts, newest_age=600) for _ in range(channels)]
+    made = [simulate_channel(control, posts=posts, newest_age=600) for _ in range(channels)]
     control.account(PHONE, joined=[joined_channel.channel_id for joined_channel in made])
     for channel in made:
         await office.follow(channel)
@@ -75,13 +75,13 @@ async def all_stored(office: Office, channel: SimulatedChannel, *, but: int = 0)
     """Until as many are stored as there are, but for so many."""
 
     async def there() -> bool:
-        return len(await office.stored(channel.channel_id)) >= len(truth(channel)) - but
+        return len(await office.load_texts(channel.channel_id)) >= len(truth(channel)) - but
 
     await until(there)
-    return await office.stored(channel.channel_id)
+    return await office.load_texts(channel.channel_id)
 
 
-async def rows_of(office: Office, channel: SimulatedChannel) -> list[tuple[Any, ...]]:
+async def load_rows(office: Office, channel: SimulatedChannel) -> list[tuple[Any, ...]]:
     rows = await office.admin.fetch(
         "SELECT message_id, text, kind, entities, facts, content_hash, posted_at, edited_at FROM posts "
         "WHERE channel_id = $1 ORDER BY 1",

@@ -8,7 +8,7 @@ def metric(name: str, channel_id: int | None = None, **labels: str) -> float | N
     return REGISTRY.get_sample_value(name, labels | ({"channel_id": str(channel_id)} if channel_id else {}))
 
 
-def counted(name: str, channel_id: int | None = None, **labels: str) -> float:
+def count_of(name: str, channel_id: int | None = None, **labels: str) -> float:
     return metric(name, channel_id, **labels) or 0.0
 
 
@@ -27,4 +27,4 @@ class Growth:
         }
 
     def _now(self) -> dict[str, float]:
-        return {mode.value: counted("posts_parsed_total", mode=mode.value) for mode in Mode}
+        return {mode.value: count_of("posts_parsed_total", mode=mode.value) for mode in Mode}

@@ -17,17 +17,17 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
-from telegram_assistant.ingest.reading.account_loop import AccountLoop
-from telegram_assistant.ingest.reading.catching_up import CatchUp
-from telegram_assistant.ingest.reading.push import PushWorker
+from telegram_assistant.ingest.polling.account_loop import AccountLoop
+from telegram_assistant.ingest.polling.catching_up import CatchUp
+from telegram_assistant.ingest.polling.push import PushWorker
 from telegram_assistant.ingest.scheduler import Scheduler
 from telegram_assistant.ingest_role import (
     OwnedAccount,
-    account_dependencies_of,
-    catch_up_of,
-    push_worker_of,
-    resolver_of,
-    scheduler_of,
+    build_account_dependencies,
+    build_catch_up,
+    build_push_worker,
+    build_resolver,
+    build_scheduler,
 )
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
@@ -87,7 +87,7 @@ class Office:
         assert request_id is not None
         return request_id
 
-    async def served(self, request_id: UUID) -> ChannelRequest:
+    async def serve_request(self, request_id: UUID) -> ChannelRequest:
         """The request once it is answered, or when the account can do no more now."""
         while True:
             goes_on = await self.resolver.turn()
@@ -124,17 +124,17 @@ class Office:
         await self.app.redis.delete(LOCK, FACTS)
         await self.scheduler.tick_if_free()
 
-    async def stored(self, channel_id: int) -> dict[int, str]:
+    async def load_texts(self, channel_id: int) -> dict[int, str]:
         rows = await self.admin.fetch("SELECT message_id, text FROM posts WHERE channel_id = $1", channel_id)
         return {row["message_id"]: row["text"] for row in rows}
 
-    async def schedule_of(self, channel_id: int) -> Any:
+    async def load_schedule(self, channel_id: int) -> Any:
         return await self.admin.fetchrow(
             "SELECT * FROM poll_schedule JOIN channels USING (channel_id) WHERE channel_id = $1", channel_id
         )
 
     async def gaps(self, channel_id: int) -> list[str]:
-        coverage = await self.app.system.coverage.of(ChannelId(channel_id))
+        coverage = await self.app.system.coverage.load_coverage(ChannelId(channel_id))
         return [] if coverage is None else [str(gap) for gap in coverage.gaps]
 
     def now(self) -> datetime:
@@ -144,7 +144,7 @@ class Office:
         return sum(count for (_, name), count in self.sim.counters.calls.items() if name == method)
 
 
-def simulated(
+def simulate_channel(
     control: Control, *, posts: int = 0, every: float = 60.0, newest_age: float = 0.0
 ) -> SimulatedChannel:
     """A channel with its creation and so many posts, the newest of that age."""
@@ -218,15 +218,17 @@ async def open_office(
                 mine=mine,
                 line=line,
                 reading=AccountLoop(
-                    account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping),
+                    build_account_dependencies(
+                        app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping
+                    ),
                     stopping,
                     health=Health(probes={}),
                 ),
-                resolver=resolver_of(app, mine, reader, waits=skipping.clock),
+                resolver=build_resolver(app, mine, reader, waits=skipping.clock),
                 receiver=receiver,
-                listening=push_worker_of(app, mine, receiver),
-                catching_up=catch_up_of(app, mine, reader, receiver),
-                scheduler=scheduler_of(app, Health(probes={})),
+                listening=build_push_worker(app, mine, receiver),
+                catching_up=build_catch_up(app, mine, reader, receiver),
+                scheduler=build_scheduler(app, Health(probes={})),
                 stopping=stopping,
                 skipping=skipping,
             )

@@ -25,7 +25,7 @@ class Person:
     answers: Mapping[LoginState, Sequence[str]] = field(
         default_factory=lambda: {LoginState.PHONE_WANTED: [PHONE], LoginState.CODE_SENT: [CODE]}
     )
-    told: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     @property
     def logins(self) -> OwnLogins:
@@ -47,7 +47,7 @@ class Person:
         while True:
             attempt = await self.next(attempt_id, answered)
             if attempt.error:
-                self.told.append(str(attempt.error))
+                self.errors.append(str(attempt.error))
             if attempt.is_over or not left.get(attempt.state):
                 return attempt
             await self.answer(attempt, left[attempt.state].pop(0))

@@ -39,7 +39,7 @@ def planner(office: Office, owner: str, clock: Callable[[], datetime], **parser:
 
 
 def lock_attempts(status: str) -> float:
-    return float(SCHEDULER_LOCK.labels(status)._value.get())  # noqa: SLF001 -- the client has no public way to read one
+    return float(SCHEDULER_LOCK.labels(status)._value.get())  # noqa: SLF001 -- no public way to read one
 
 
 async def scheduler_health(office: Office, *, now: datetime | None = None, **parser: Any) -> dict[str, Any]:

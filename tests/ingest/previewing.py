@@ -10,8 +10,8 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channels.channel_lists import ListedChannel
 from telegram_assistant.features.channels.channels import follow
-from telegram_assistant.ingest.reading.previews import PreviewLoop, PreviewTurns
-from telegram_assistant.ingest_role import preview_worker_of
+from telegram_assistant.ingest.polling.previews import PreviewLoop, PreviewTurns
+from telegram_assistant.ingest_role import build_preview_worker
 from telegram_assistant.previews.site import open_site
 from telegram_assistant.settings import PreviewSettings, Settings
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest
@@ -58,15 +58,15 @@ class Window:
         )
         await self.reading.turn()
 
-    async def stored(self, channel_id: int) -> dict[int, str]:
+    async def load_texts(self, channel_id: int) -> dict[int, str]:
         rows = await self.admin.fetch("SELECT message_id, text FROM posts WHERE channel_id = $1", channel_id)
         return {row["message_id"]: row["text"] for row in rows}
 
-    async def status_of(self, channel_id: int) -> Any:
+    async def load_status(self, channel_id: int) -> Any:
         overview = await self.app.tenant(self.tenant_id).coverage_overview.channels()
         return next(channel for channel in overview if channel.channel_id == channel_id)
 
-    def said(self) -> dict[str, Any]:
+    def health_facts(self) -> dict[str, Any]:
         return self.health.parts().get("previews", {})
 
 
@@ -83,7 +83,7 @@ async def open_window(settings: Settings, sim: Simulator, admin: Admin) -> Async
             turns = PreviewTurns(app.instance, app.system.previews, every_seconds=0.0)
             async with open_site(previews, turns) as site:
                 reading = PreviewLoop(
-                    preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping
+                    build_preview_worker(app, site, turns, health=health, stopping=stopping), stopping
                 )
                 assert await reading.take()
                 yield Window(app, admin, sim, await make_tenant(app.system), reading, turns, health, stopping)

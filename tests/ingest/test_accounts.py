@@ -148,7 +148,7 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
                 )
 
     async with holding(use, ingest, vault):
-        await until(lambda: _used(lambda: len(using) == 2))
+        await until(lambda: _is_used(lambda: len(using) == 2))
     assert free_meanwhile == [1]
     assert {account.lease_owner for account in await system.accounts.all()} == {None}
 
@@ -231,7 +231,7 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
 
     async with holding(use, ingest, vault):
         for _ in range(3):
-            await until(lambda: _used(lambda: using))
+            await until(lambda: _is_used(lambda: using))
             await admin.execute(
                 "UPDATE telegram_accounts SET lease_until = now() - interval '16 seconds' "
                 "WHERE lease_until IS NOT NULL"
@@ -269,7 +269,7 @@ async def _is(items: list[str], expected: list[str]) -> bool:
     return items == expected
 
 
-async def _used(count: Callable[[], int]) -> bool:
+async def _is_used(count: Callable[[], int]) -> bool:
     return count() > 0
 
 

@@ -12,19 +12,19 @@ from telegram_assistant.stores.postgres.posts.landing import BackfillClaim
 from telegram_simulator.control.operations import Control
 from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.ingest.office import Office, say, simulated, truth
+from tests.ingest.office import Office, say, simulate_channel, truth
 
 
 async def test_history_is_read_down_to_the_wanted_day_in_the_bulk_lane(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=1500, every=600)  # ten days
+    channel = simulate_channel(control, posts=1500, every=600)  # ten days
     channel_id = await office.follow(channel, history_days=7)
     await office.poll(channel_id)
     assert await office.app.system.planning.want_history() == [channel_id]
     await office.read_the_past()
     week_ago = time.time() - 7 * 86_400
-    stored = await office.stored(channel_id)
+    stored = await office.load_texts(channel_id)
     assert {
         message_id for message_id in truth(channel) if channel.date_of(message_id) > week_ago + 60
     } <= stored.keys()
@@ -38,18 +38,18 @@ async def test_history_is_read_down_to_the_wanted_day_in_the_bulk_lane(
 
 
 async def test_everything_means_down_to_the_first_message(office: Office, control: Control) -> None:
-    channel = simulated(control, posts=700, every=3600)
+    channel = simulate_channel(control, posts=700, every=3600)
     channel_id = await office.follow(channel, history_days=EVERYTHING_DAYS)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
     await office.read_the_past()
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
 
 
 async def test_of_ten_requests_three_are_for_the_past_while_polls_keep_coming(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channels = [simulated(control, posts=700, every=600) for _ in range(16)]
+    channels = [simulate_channel(control, posts=700, every=600) for _ in range(16)]
     for channel in channels:
         await office.follow(channel, history_days=7)
         await office.poll(channel.channel_id)
@@ -66,7 +66,7 @@ async def test_of_ten_requests_three_are_for_the_past_while_polls_keep_coming(
 async def test_a_hole_in_the_ledger_is_found_by_the_plan_and_repaired(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=400, every=60)
+    channel = simulate_channel(control, posts=400, every=60)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await admin.execute(
@@ -79,20 +79,20 @@ async def test_a_hole_in_the_ledger_is_found_by_the_plan_and_repaired(
     assert await office.gaps(channel_id) == ["150-320"]
     assert await office.app.system.planning.want_gaps(settled_seconds=0) == [channel_id]
     await office.read_the_past()
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
     assert await office.gaps(channel_id) == []
     assert await office.app.system.planning.want_gaps(settled_seconds=0) == []
 
 
 async def test_a_job_that_died_goes_on_where_it_was(office: Office, control: Control, admin: Admin) -> None:
-    channel = simulated(control, posts=900, every=600)
+    channel = simulate_channel(control, posts=900, every=600)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
     await admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
     for _ in range(2):
         await office.reading.turn()
-    halfway = len(await office.stored(channel_id))
+    halfway = len(await office.load_texts(channel_id))
     await admin.execute(
         "UPDATE backfills SET lease_owner = 'dead#0000', next_try_at = now() WHERE channel_id = $1",
         channel_id,
@@ -100,7 +100,7 @@ async def test_a_job_that_died_goes_on_where_it_was(office: Office, control: Con
     await office.app.redis.set(f"lock:backfill:{channel_id}", "dead#0000")
     before = office.calls()
     await office.read_the_past()
-    assert halfway < len(await office.stored(channel_id)) == 900
+    assert halfway < len(await office.load_texts(channel_id)) == 900
     assert office.calls() - before <= (900 - halfway) / 100 + 1
     assert await office.app.redis.get(f"lock:backfill:{channel_id}") is None
 
@@ -109,20 +109,20 @@ async def test_a_lock_that_a_dead_process_left_behind_stops_nobody_who_has_the_j
     office: Office, control: Control
 ) -> None:
     """Redis may forget that a lock was freed, and a process may die between its claim and its lock."""
-    channel = simulated(control, posts=900, every=600)
+    channel = simulate_channel(control, posts=900, every=600)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
     await office.app.redis.set(f"lock:backfill:{channel_id}", "other#1111")
     await office.read_the_past()
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
     assert await office.app.redis.get(f"lock:backfill:{channel_id}") is None
 
 
 async def test_what_a_former_owner_read_is_not_written(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=900, every=600)
+    channel = simulate_channel(control, posts=900, every=600)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
@@ -142,7 +142,7 @@ async def test_what_a_former_owner_read_is_not_written(
 async def test_verifying_corrects_what_was_changed_without_a_trace(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=350, every=60)
+    channel = simulate_channel(control, posts=350, every=60)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await admin.execute(
@@ -151,13 +151,13 @@ async def test_verifying_corrects_what_was_changed_without_a_trace(
     )
     assert await office.app.system.backfills.open(channel_id, BackfillKind.VERIFY)
     await office.read_the_past()
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
 
 
 async def test_a_verification_that_joins_a_wish_for_history_fulfils_both(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=450, every=600)
+    channel = simulate_channel(control, posts=450, every=600)
     channel_id = await office.follow(channel, history_days=EVERYTHING_DAYS)
     await office.poll(channel_id)
     assert await office.app.system.planning.want_history() == [channel_id]
@@ -167,13 +167,13 @@ async def test_a_verification_that_joins_a_wish_for_history_fulfils_both(
     )
     assert await office.app.system.backfills.open(channel_id, BackfillKind.VERIFY)
     await office.read_the_past()
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
 
 
 async def test_one_job_is_open_per_channel_and_a_deeper_wish_deepens_it(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
+    channel_id = await office.follow(simulate_channel(control, posts=3))
     now, backfills = datetime.now(UTC), office.app.system.backfills
     assert await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=7))
     assert not await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=3))
@@ -181,7 +181,7 @@ async def test_one_job_is_open_per_channel_and_a_deeper_wish_deepens_it(
     assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = $1", channel_id) == 1
 
 
-async def claimed(office: Office) -> Backfill:
+async def claim_backfill(office: Office) -> Backfill:
     job = await office.app.system.backfills.claim(
         office.mine.account_id, "here#0000", office.mine.lease_epoch
     )
@@ -203,17 +203,17 @@ async def test_what_is_asked_of_a_job_while_it_is_being_done_is_done_afterwards(
     begun: tuple[BackfillKind, int | None],
     wish: tuple[BackfillKind, int | None],
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
+    channel_id = await office.follow(simulate_channel(control, posts=3))
     backfills, now = office.app.system.backfills, datetime.now(UTC)
 
     async def open_job(kind: BackfillKind, days: int | None) -> bool:
         return await backfills.open(channel_id, kind, since=now - timedelta(days=days) if days else None)
 
     assert await open_job(*begun)
-    job = await claimed(office)
+    job = await claim_backfill(office)
     assert await open_job(*wish)
     await backfills.finish(job, posts=0)
-    again = await claimed(office)
+    again = await claim_backfill(office)
     assert (again.backfill_id, again.kind, again.below) == (job.backfill_id, wish[0], None)
     await backfills.finish(again, posts=0)
     assert not await office.admin.fetchval(
@@ -222,7 +222,7 @@ async def test_what_is_asked_of_a_job_while_it_is_being_done_is_done_afterwards(
 
 
 async def test_news_come_before_the_past(office: Office, control: Control) -> None:
-    old, lively = simulated(control, posts=3000, every=600), simulated(control, posts=3)
+    old, lively = simulate_channel(control, posts=3000, every=600), simulate_channel(control, posts=3)
     old_id, lively_id = await office.follow(old, history_days=EVERYTHING_DAYS), await office.follow(lively)
     await office.poll(old_id)
     await office.poll(lively_id)
@@ -233,4 +233,4 @@ async def test_news_come_before_the_past(office: Office, control: Control) -> No
         "UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", lively_id
     )
     await office.reading.turn()
-    assert new in await office.stored(lively_id)
+    assert new in await office.load_texts(lively_id)

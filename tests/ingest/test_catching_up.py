@@ -22,7 +22,15 @@ from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.objects import message
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.conftest import Admin
-from tests.ingest.listeners import all_stored, at_work, is_due, joined, long_ago, poll_what_is_due, rows_of
+from tests.ingest.listeners import (
+    all_stored,
+    at_work,
+    is_due,
+    join_channels,
+    load_rows,
+    long_ago,
+    poll_what_is_due,
+)
 from tests.ingest.office import PHONE, Office, open_office, truth
 from tests.streams.conftest import until
 
@@ -33,7 +41,7 @@ from tests.streams.conftest import until
 async def test_t1_whatever_was_missed_before_a_pushed_post_is_read(
     office: Office, control: Control, missed: int
 ) -> None:
-    (channel,) = await joined(office, control)
+    (channel,) = await join_channels(office, control)
     async with at_work(office):
         control.post(channel.channel_id, "heard")
         await all_stored(office, channel)
@@ -43,14 +51,14 @@ async def test_t1_whatever_was_missed_before_a_pushed_post_is_read(
         await all_stored(office, channel, but=missed)
         await until(lambda: is_due(office, channel))
     await poll_what_is_due(office)
-    assert await office.stored(channel.channel_id) == truth(channel)
+    assert await office.load_texts(channel.channel_id) == truth(channel)
     assert await office.gaps(channel.channel_id) == []
 
 
 async def test_t2_posts_made_while_the_connection_was_down_are_read_after_it_is_back(
     office: Office, control: Control, sim: Simulator
 ) -> None:
-    (channel,) = await joined(office, control)
+    (channel,) = await join_channels(office, control)
     async with at_work(office):
         control.post(channel.channel_id, "first")
         await all_stored(office, channel)
@@ -62,50 +70,50 @@ async def test_t2_posts_made_while_the_connection_was_down_are_read_after_it_is_
         await until(lambda: is_due(office, channel))
         assert time.monotonic() - began < 20
     await poll_what_is_due(office)
-    assert await office.stored(channel.channel_id) == truth(channel)
+    assert await office.load_texts(channel.channel_id) == truth(channel)
 
 
 async def test_t3_every_new_connection_asks_what_was_missed(
     office: Office, control: Control, sim: Simulator
 ) -> None:
-    await joined(office, control)
+    await join_channels(office, control)
     async with at_work(office):
         for _ in range(3):
             before = sim.counters.calls[PHONE, "updates.getDifference"]
             sim.drop_connections(PHONE)
 
-            async def asked(before: int = before) -> bool:
+            async def has_asked(before: int = before) -> bool:
                 return (
                     sim.counters.calls[PHONE, "updates.getDifference"] >= before + 2
                 )  # Telethon's own, and ours
 
-            await until(asked)
+            await until(has_asked)
 
 
 async def test_t4_what_was_lost_before_the_first_update_of_a_channel_is_found(
     office: Office, control: Control
 ) -> None:
-    (channel,) = await joined(office, control)
+    (channel,) = await join_channels(office, control)
     office.catching_up.every_seconds = 0.2
     async with at_work(office):
         for _ in range(5):
             control.post(channel.channel_id, "lost before the first update", deliver=False)
         await until(lambda: is_due(office, channel))
     await poll_what_is_due(office)
-    assert await office.stored(channel.channel_id) == truth(channel)
+    assert await office.load_texts(channel.channel_id) == truth(channel)
 
 
 async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_nothing(
     office: Office, control: Control
 ) -> None:
-    first, second = await joined(office, control, channels=2)
+    first, second = await join_channels(office, control, channels=2)
     async with at_work(office):
         control.post(first.channel_id, "first")
         await all_stored(office, first)
-    seen = await office.app.system.push_states.of(office.mine.account_id)
+    seen = await office.app.system.push_states.load_seen_updates(office.mine.account_id)
     assert seen is not None
     await office.poll(first.channel_id)
-    rows, schedule = await rows_of(office, first), await office.schedule_of(first.channel_id)
+    rows, schedule = await load_rows(office, first), await office.load_schedule(first.channel_id)
     await long_ago(office)
     await asyncio.sleep(
         max(0.0, seen.moment.timestamp() + 1.01 - time.time())
@@ -117,9 +125,11 @@ async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_
         await until(lambda: is_due(office, second))
     await poll_what_is_due(office)
     await office.poll(first.channel_id)
-    assert await office.stored(second.channel_id) == truth(second)
-    assert await rows_of(office, first) == rows
-    assert (await office.schedule_of(first.channel_id))["newest_message_id"] == schedule["newest_message_id"]
+    assert await office.load_texts(second.channel_id) == truth(second)
+    assert await load_rows(office, first) == rows
+    assert (await office.load_schedule(first.channel_id))["newest_message_id"] == schedule[
+        "newest_message_id"
+    ]
 
 
 def replace_ear(office: Office) -> Office:
@@ -135,7 +145,7 @@ def replace_ear(office: Office) -> Office:
 async def test_channels_of_which_everything_was_heard_are_not_read_for_it(
     office: Office, control: Control, sim: Simulator
 ) -> None:
-    channels = await joined(office, control, channels=3)
+    channels = await join_channels(office, control, channels=3)
     office.catching_up.every_seconds = 0.1
     async with at_work(office):
         for channel in channels:
@@ -144,10 +154,10 @@ async def test_channels_of_which_everything_was_heard_are_not_read_for_it(
             await long_ago(office)
         before = sim.counters.calls[PHONE, "updates.getDifference"]
 
-        async def asked() -> bool:
+        async def has_asked() -> bool:
             return sim.counters.calls[PHONE, "updates.getDifference"] > before + 3
 
-        await until(asked)
+        await until(has_asked)
         assert [await is_due(office, channel) for channel in channels] == [False] * 3
     assert sim.counters.calls[PHONE, "updates.getChannelDifference"] == 0
 
@@ -156,7 +166,7 @@ async def test_t7_a_burst_that_is_dropped_is_read(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, max_waiting=50) as office:
-        (channel,) = await joined(office, control)
+        (channel,) = await join_channels(office, control)
         async with at_work(office):
             control.post(channel.channel_id, "first")
             await all_stored(office, channel)
@@ -164,20 +174,20 @@ async def test_t7_a_burst_that_is_dropped_is_read(
                 control.post(channel.channel_id, f"burst {number}")
             await until(lambda: is_due(office, channel))
         await poll_what_is_due(office)
-        assert await office.stored(channel.channel_id) == truth(channel)
+        assert await office.load_texts(channel.channel_id) == truth(channel)
 
 
 async def test_updates_that_never_come_cost_only_time(
     office: Office, control: Control, sim: Simulator
 ) -> None:
-    (channel,) = await joined(office, control)
+    (channel,) = await join_channels(office, control)
     sim.faults.drop_updates = True
     async with at_work(office):
         for number in range(5):
             control.post(channel.channel_id, f"unheard {number}")
             control.edit(channel.channel_id, 3, f"правка {number}")
     await office.poll(channel.channel_id)
-    assert await office.stored(channel.channel_id) == truth(channel)
+    assert await office.load_texts(channel.channel_id) == truth(channel)
 
 
 # --- due now ---
@@ -186,7 +196,7 @@ async def test_updates_that_never_come_cost_only_time(
 async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fifteen_seconds(
     office: Office, control: Control
 ) -> None:
-    resting, fresh, busy, idle = await joined(office, control, channels=4)
+    resting, fresh, busy, idle = await join_channels(office, control, channels=4)
     hint, mine = office.app.system.hints.make_due, office.mine
     await office.admin.execute(
         "UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", resting.channel_id
@@ -210,9 +220,9 @@ async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fiftee
         False,
         True,
     ]
-    wait = (await office.schedule_of(fresh.channel_id))["next_poll_at"] - office.now()
+    wait = (await office.load_schedule(fresh.channel_id))["next_poll_at"] - office.now()
     assert timedelta(seconds=5) < wait < timedelta(seconds=16)
-    assert (await office.schedule_of(busy.channel_id))[
+    assert (await office.load_schedule(busy.channel_id))[
         "asked_at"
     ] is not None  # it is read again when the run is over
 
@@ -220,7 +230,7 @@ async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fiftee
 async def test_when_everything_may_be_missed_all_that_was_joined_is_due(
     office: Office, control: Control
 ) -> None:
-    first, other = await joined(office, control, channels=2)
+    first, other = await join_channels(office, control, channels=2)
     await office.admin.execute(
         "UPDATE account_channels SET joined = channel_id = $2 WHERE account_id = $1",
         office.mine.account_id,
@@ -242,7 +252,7 @@ async def test_whatever_becomes_of_updates_the_rows_are_the_same_after_a_poll(
     office: Office, control: Control, events: list[str], deliveries: list[tuple[int, bool]]
 ) -> None:
     """Any of them lost, doubled, late, in any order, and taken in at any moment."""
-    (channel,) = await joined(office, control)
+    (channel,) = await join_channels(office, control)
     updates = [happens(office, control, channel, event, number) for number, event in enumerate(events)]
     for number, take_in in deliveries:
         if number < len(updates):

@@ -54,13 +54,13 @@ async def only_account(system: SystemStores) -> Account:
 async def test_whose_a_given_session_is_becomes_known(
     account: TelegramSettings, database: dict[str, str], system: SystemStores, admin: Admin
 ) -> None:
-    async def known() -> bool:
+    async def is_known() -> bool:
         return bool(
             await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE user_id IS NOT NULL")
         )
 
     async with following(account, database):
-        await until(known)
+        await until(is_known)
     assert (await only_account(system)).phone_masked == "+7999*****01"
 
 
@@ -94,12 +94,12 @@ async def test_an_account_that_telegram_refuses_is_parked_and_says_so(
 ) -> None:
     trouble(control)
 
-    async def parked() -> bool:
+    async def is_parked() -> bool:
         return any(account.state is state for account in await system.accounts.all())
 
     with capture_logs() as logged:
         async with following(account, database):
-            await until(parked)
+            await until(is_parked)
     assert why in str((await only_account(system)).state_reason)
     assert [event["state"] for event in logged if event["event"] == "account_parked"] == [state.value]
     assert sim.counters.calls[PHONE, "messages.getDialogs"] == 0

@@ -11,7 +11,7 @@ from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.conftest import Admin
-from tests.ingest.office import PHONE, Office, open_office, simulated
+from tests.ingest.office import PHONE, Office, open_office, simulate_channel
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ async def joining(installation: Settings, sim: Simulator, admin: Admin) -> Async
 
 async def lively(office: Office, control: Control, *, posts: int = 60) -> SimulatedChannel:
     """A post every minute, and read once."""
-    channel = simulated(control, posts=posts)
+    channel = simulate_channel(control, posts=posts)
     await office.follow(channel)
     await office.poll(channel.channel_id)
     return channel

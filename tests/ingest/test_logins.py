@@ -34,7 +34,7 @@ async def test_phone_and_code_make_an_account_that_is_used(
     person: Person, ingest: IngestStores, vault: Vault, admin: Admin, lines: Lines, sim: Simulator
 ) -> None:
     done = await person.log_in()
-    assert (done.state, done.phone_masked, person.told) == (LoginState.DONE, "+7999*****01", [])
+    assert (done.state, done.phone_masked, person.errors) == (LoginState.DONE, "+7999*****01", [])
     (held,) = await ingest.accounts.take("holder#1")
     assert (held.account_id, held.state) == (done.account_id, AccountState.ACTIVE)
     session = vault.open(Sealed(held.key_id, held.session), account_id=held.account_id)
@@ -56,10 +56,10 @@ async def test_a_wrong_answer_is_asked_for_again(person: Person, control: Contro
         person, phone_wanted=["+7 99", PHONE], code_sent=["11111", CODE], password_wanted=["тополь", PASSWORD]
     )
     assert (await clumsy.log_in()).state is LoginState.DONE
-    assert [sentence.partition(";")[0] for sentence in clumsy.told] == [
-        "that is no phone number",
-        "that code is wrong",
-        "that password is wrong",
+    assert [sentence.partition(";")[0] for sentence in clumsy.errors] == [
+        "this is not a phone number",
+        "this code is wrong",
+        "this password is wrong",
     ]
 
 
@@ -69,7 +69,7 @@ async def test_who_is_wrong_again_and_again_has_to_begin_anew(person: Person) ->
     failed = await guessing.log_in()
     assert (failed.state, str(failed.error)) == (
         LoginState.FAILED,
-        "there were too many wrong answers; begin again",
+        "too many wrong answers; start again",
     )
 
 
@@ -92,7 +92,7 @@ async def test_an_account_that_lives_in_another_data_centre_is_logged_in_there(
     (held,) = await ingest.accounts.take("holder#1")
     session = StringSession(vault.open(Sealed(held.key_id, held.session), account_id=held.account_id))
     assert (session.dc_id, session.port) == (4, sim.ports[4])
-    limit = (await system.limits.of(held.account_id))["auth.sendCode"]
+    limit = (await system.limits.load_meters(held.account_id))["auth.sendCode"]
     assert limit.tokens == pytest.approx((2.0,), abs=0.01)  # only the one that was heard is counted
 
 
@@ -100,7 +100,7 @@ async def test_an_account_that_lives_in_another_data_centre_is_logged_in_there(
 @pytest.mark.parametrize(
     ("code", "message", "words"),
     [
-        (400, "PHONE_CODE_EXPIRED", "too old; begin again"),
+        (400, "PHONE_CODE_EXPIRED", "has expired; start again"),
         (400, "PHONE_NUMBER_UNOCCUPIED", "Telegram refuses the login"),
         (420, "FLOOD_WAIT_600", "try again later"),
         (500, "INTERNAL", "try again later"),
@@ -179,8 +179,8 @@ async def test_one_telegram_account_is_not_kept_twice_and_the_new_session_is_end
         "UPDATE telegram_accounts SET phone_print = NULL, state = 'paused'"
     )  # as if it had another number before
     second = await person.log_in()
-    assert str(second.error) == f"this Telegram account is here already, as account {first.account_id}"
-    assert len(list(sim.keys.of(DIGITS))) == 1
+    assert str(second.error) == f"this Telegram account is already here, as account {first.account_id}"
+    assert len(list(sim.keys.records_of(DIGITS))) == 1
 
 
 @pytest.mark.usefixtures("desk")

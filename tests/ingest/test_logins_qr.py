@@ -19,7 +19,7 @@ from telegram_assistant.telegram.login import QrCode
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from testkit.factories import make_tenant
 from tests.conftest import Admin
@@ -40,7 +40,7 @@ class Scanner:
     """A person with a phone: reads the code at the door, and scans it."""
 
     person: Person
-    people: People
+    people: OtherApps
     eyes: AnswerReceiver = dataclasses.field(default_factory=AnswerReceiver)
 
     async def begin(self) -> LoginAttempt:
@@ -48,8 +48,8 @@ class Scanner:
         return await self.person.next(attempt_id, 0)
 
     def link(self, attempt: LoginAttempt) -> str:
-        assert attempt.shown is not None
-        return self.eyes.open(attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown")
+        assert attempt.prompt is not None
+        return self.eyes.open(attempt.prompt, question=f"{attempt.attempt_id}/{attempt.question}/shown")
 
     async def scan(self, attempt: LoginAttempt, phone: str = DIGITS) -> LoginAttempt:
         self.people.accept_login(phone, self.link(attempt))
@@ -61,7 +61,7 @@ class Scanner:
 
 @pytest.fixture
 def scanner(person: Person, sim: Simulator) -> Scanner:
-    return Scanner(person, People(sim))
+    return Scanner(person, OtherApps(sim))
 
 
 async def test_a_scanned_code_makes_an_account_that_is_used(
@@ -95,10 +95,10 @@ async def test_the_link_is_nowhere_but_at_the_door(
     token = link.partition("=")[2]
     assert base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) in sim.login_tokens
     rows = str([dict(row) for row in await admin.fetch("SELECT * FROM login_attempts")])
-    assert attempt.shown is not None
-    assert token.encode() not in attempt.shown
+    assert attempt.prompt is not None
+    assert token.encode() not in attempt.prompt
     with pytest.raises(Rejected):
-        AnswerReceiver().open(attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown")
+        AnswerReceiver().open(attempt.prompt, question=f"{attempt.attempt_id}/{attempt.question}/shown")
     await scanner.scan(attempt)
     captured = capsys.readouterr()
     assert not [text for text in (rows, captured.out, captured.err, caplog.text) if token in text]
@@ -114,7 +114,7 @@ async def test_a_password_is_asked_for_after_the_scan_until_it_is_right(
     assert attempt.state is LoginState.PASSWORD_WANTED
     await scanner.person.answer(attempt, "тополь")
     again = await scanner.person.next(attempt.attempt_id, attempt.question)
-    assert (again.state, str(again.error)) == (LoginState.PASSWORD_WANTED, "that password is wrong")
+    assert (again.state, str(again.error)) == (LoginState.PASSWORD_WANTED, "this password is wrong")
     await scanner.person.answer(again, PASSWORD)
     assert (await scanner.person.next(again.attempt_id, again.question)).state is LoginState.DONE
 
@@ -181,7 +181,7 @@ async def test_a_login_that_is_refused_is_ended_at_telegram_too(
         LoginState.FAILED,
         "this number belongs to an account of another tenant",
     )
-    assert len(list(sim.keys.of(DIGITS))) == 1
+    assert len(list(sim.keys.records_of(DIGITS))) == 1
     assert len(await system.accounts.all()) == 1
 
 

@@ -18,8 +18,8 @@ from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from testkit.factories import fresh_number
 from tests.conftest import Admin
-from tests.ingest.metering import counted, metric
-from tests.ingest.office import Office, open_office, simulated
+from tests.ingest.metering import count_of, metric
+from tests.ingest.office import Office, open_office, simulate_channel
 
 STATISTICS = {
     "median": 60.0,
@@ -50,20 +50,20 @@ def marks(office: Office) -> Marks:
 async def test_statistics_that_make_no_sense_are_counted_and_computed_anew(
     office: Office, control: Control, marks: Marks, unreadable: dict[str, object]
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=30, newest_age=7200))
+    channel_id = await office.follow(simulate_channel(control, posts=30, newest_age=7200))
     await office.poll(channel_id)
     await office.app.redis.set(f"interarrival_stats:{channel_id}", json.dumps(STATISTICS | unreadable))
     ignored = MARKS_UNREADABLE._value.get()  # noqa: SLF001 -- the client has no public way to read one
     assert await marks.statistics(channel_id) is None
     assert MARKS_UNREADABLE._value.get() - ignored == 1  # noqa: SLF001 -- as above
     await office.poll(channel_id)
-    assert (await office.schedule_of(channel_id))["fail_count"] == 0
+    assert (await office.load_schedule(channel_id))["fail_count"] == 0
 
 
 async def test_unfollowing_deletes_the_marks_of_a_channel(
     office: Office, control: Control, marks: Marks
 ) -> None:
-    channel = simulated(control, posts=30)
+    channel = simulate_channel(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     other_id = ChannelId(channel_id * 10)  # its number begins alike
@@ -75,19 +75,19 @@ async def test_unfollowing_deletes_the_marks_of_a_channel(
         for hours in (1, 2):
             await marks.note_backfill_job(number, now - timedelta(hours=hours))
         await AlbumStates(office.app.redis).note(number, 77, items=[1, 2])
-    others = await keys_of(office, other_id)
+    others = await load_keys(office, other_id)
     await office.tick()
-    assert len(await keys_of(office, channel_id)) >= len(others) == 7
+    assert len(await load_keys(office, channel_id)) >= len(others) == 7
     await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await office.tick()
-    assert await keys_of(office, channel_id) == []
-    assert await keys_of(office, other_id) == others
+    assert await load_keys(office, channel_id) == []
+    assert await load_keys(office, other_id) == others
     await marks.forget([other_id])
     await office.follow(channel)
-    assert (await office.schedule_of(channel_id))["account_id"] == office.mine.account_id
+    assert (await office.load_schedule(channel_id))["account_id"] == office.mine.account_id
 
 
-async def keys_of(office: Office, channel_id: int) -> list[bytes]:
+async def load_keys(office: Office, channel_id: int) -> list[bytes]:
     """Every key of the channel, also those with something after its number."""
     return sorted(
         [
@@ -103,12 +103,12 @@ async def test_the_age_of_a_mark_is_that_of_its_writing(marks: Marks) -> None:
     channel_id, now = ChannelId(fresh_number()), datetime.now(UTC)
     await marks.raise_high_water(channel_id, now - timedelta(hours=20), now=now - timedelta(minutes=9))
     await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now - timedelta(minutes=3))
-    assert 180 <= counted("parser_hwm_age_seconds", channel_id) < 240
+    assert 180 <= count_of("parser_hwm_age_seconds", channel_id) < 240
     forget_channel(channel_id)
     assert await marks.high_water([channel_id]) == {
         channel_id: (now - timedelta(hours=18)).replace(microsecond=0)
     }
-    assert 180 <= counted("parser_hwm_age_seconds", channel_id) < 240
+    assert 180 <= count_of("parser_hwm_age_seconds", channel_id) < 240
 
 
 async def test_a_mark_that_no_run_raises_grows_old_although_runs_go_on(marks: Marks) -> None:
@@ -117,7 +117,7 @@ async def test_a_mark_that_no_run_raises_grows_old_although_runs_go_on(marks: Ma
     await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now - timedelta(hours=2))
     await marks.raise_high_water(channel_id, now - timedelta(hours=20), now=now)
     await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now)
-    assert 7200 <= counted("parser_hwm_age_seconds", channel_id) < 7260
+    assert 7200 <= count_of("parser_hwm_age_seconds", channel_id) < 7260
     await marks.drop_high_water(channel_id)
     assert metric("parser_hwm_age_seconds", channel_id) is None
 
@@ -132,14 +132,14 @@ async def test_a_mark_whose_writing_is_unknown_is_as_old_as_what_it_says(
     if written:
         await office.app.redis.set(f"parse_hwm_written:{channel_id}", written)
     await marks.high_water([channel_id])
-    assert 3600 <= counted("parser_hwm_age_seconds", channel_id) < 3660
+    assert 3600 <= count_of("parser_hwm_age_seconds", channel_id) < 3660
 
 
 @pytest.mark.parametrize("has_news", [True, False])
 async def test_a_channel_that_is_unfollowed_while_it_is_read_is_not_read_again(
     office: Office, control: Control, *, has_news: bool
 ) -> None:
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     channel_id = await office.follow(channel)
     if not has_news:
         await office.poll(channel_id)
@@ -160,16 +160,16 @@ async def test_any_successful_run_releases_a_parked_channel(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, mode=ModeOverride.HISTORICAL) as office:
-        channel_id = await office.follow(simulated(control, posts=3))
+        channel_id = await office.follow(simulate_channel(control, posts=3))
         await office.poll(channel_id)
-        parsed_at = (await office.schedule_of(channel_id))["last_parsed_at"]
+        parsed_at = (await office.load_schedule(channel_id))["last_parsed_at"]
         await admin.execute(
             "UPDATE channels SET parked_until = now(), parked_reason = 'five failures' WHERE channel_id = $1",
             channel_id,
         )
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
         await office.poll(channel_id)  # reads its whole window again, and finds nothing new
-        after = await office.schedule_of(channel_id)
+        after = await office.load_schedule(channel_id)
         assert (after["parked_until"], after["parked_reason"], after["fail_count"]) == (None, None, 0)
         assert after["last_parsed_at"] == parsed_at
 
@@ -194,7 +194,7 @@ async def test_a_lock_is_taken_by_who_comes_first_and_passes_on_from_a_former_ow
 async def test_a_backfill_waits_while_somebody_alive_holds_its_lock(
     office: Office, control: Control, admin: Admin, holder: str
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=600, every=1200), history_days=7)
+    channel_id = await office.follow(simulate_channel(control, posts=600, every=1200), history_days=7)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
     await office.app.redis.set(f"lock:backfill:{channel_id}", holder)
@@ -203,13 +203,13 @@ async def test_a_backfill_waits_while_somebody_alive_holds_its_lock(
         "WHERE account_id = $1"
     )
     await admin.execute(leased, office.mine.account_id)
-    stored = await office.stored(channel_id)
+    stored = await office.load_texts(channel_id)
     await office.read_the_past()
-    assert await office.stored(channel_id) == stored
+    assert await office.load_texts(channel_id) == stored
     assert await admin.fetchval("SELECT next_try_at > now() FROM backfills WHERE channel_id = $1", channel_id)
     await office.app.redis.delete(f"lock:backfill:{channel_id}")
     await office.read_the_past()
-    assert len(await office.stored(channel_id)) > len(stored)
+    assert len(await office.load_texts(channel_id)) > len(stored)
     assert not await office.app.redis.exists(f"lock:backfill:{channel_id}")
 
 
@@ -217,9 +217,9 @@ async def test_a_backfill_notes_its_window_when_it_begins_and_is_not_begun_twice
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, policy=SchedulerPolicy.CLASSIC) as office:
-        channel_id = await office.follow(simulated(control, posts=300, every=60, newest_age=40 * 3600))
+        channel_id = await office.follow(simulate_channel(control, posts=300, every=60, newest_age=40 * 3600))
         await office.poll(channel_id)
-        last = (await office.schedule_of(channel_id))["newest_posted_at"]
+        last = (await office.load_schedule(channel_id))["newest_posted_at"]
         assert (
             await office.app.system.backfills.open(channel_id, BackfillKind.SILENCE, since=last) is False
         )  # the poll has asked for it

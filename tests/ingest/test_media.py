@@ -17,7 +17,7 @@ from telegram_assistant.telemetry.health import Health
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
 from tests.conftest import Admin
-from tests.ingest.library import Library, open_library, spooled
+from tests.ingest.library import Library, count_spooled_bytes, open_library
 
 MEGABYTE = 1024 * 1024
 PART = MEGABYTE // 2
@@ -50,20 +50,20 @@ async def test_every_file_is_stored_with_the_bytes_it_has_at_telegram(
         assert sha256(await library.content(name)).hexdigest() == name
     assert library.sim.counters.file_bytes == sum(row["size_bytes"] for row in rows)
     assert calls(library, "channels.getMessages") == 1
-    assert spooled(tmp_path) == 0
+    assert count_spooled_bytes(tmp_path) == 0
 
 
 async def test_the_last_file_of_a_post_is_told_with_all_hashes(library: Library) -> None:
     channel_id = await library.channel()
     post = library.control.post(channel_id, media=FileKind.JPEG)
     await library.read(channel_id)
-    assert await library.told(channel_id) == []
+    assert await library.load_notices(channel_id) == []
     await library.fetcher.step()
-    (event,) = await library.told(channel_id)
+    (event,) = await library.load_notices(channel_id)
     assert event.post_id == f"{channel_id}/{post.message_id}"
     assert event.media == (library.truth(channel_id, post.message_id),)
     await library.read(channel_id)
-    assert len(await library.told(channel_id)) == 1
+    assert len(await library.load_notices(channel_id)) == 1
 
 
 async def test_a_dropped_connection_goes_on_at_the_offset(library: Library) -> None:
@@ -135,7 +135,7 @@ async def test_a_vanished_message_counts_against_the_attempts_and_is_given_up(li
     rows = await library.rows(channel_id)
     assert [row["state"] for row in rows] == ["given_up", "stored"]
     assert "gone" in rows[0]["reason"]
-    media = {event.post.message_id: event.media for event in await library.told(channel_id)}
+    media = {event.post.message_id: event.media for event in await library.load_notices(channel_id)}
     assert media[MessageId(post.message_id)] == ()
 
 
@@ -170,7 +170,7 @@ async def test_one_file_in_several_posts_and_channels_is_fetched_once(library: L
     assert [row["state"] for row in rows] == ["stored"] * 4
     assert {row["sha256"].hex() for row in rows} == {library.truth(first, post.message_id)}
     assert library.sim.counters.file_bytes == MEGABYTE
-    assert len(await library.told(later)) == 1
+    assert len(await library.load_notices(later)) == 1
 
 
 async def test_what_was_fetched_before_a_crash_is_not_fetched_again(library: Library, tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ async def test_what_was_fetched_before_a_crash_is_not_fetched_again(library: Lib
     fetching = asyncio.create_task(library.fetcher.step())
     await library.when_fetched(2 * MEGABYTE, fetching.cancel)
     await asyncio.wait([fetching])
-    assert 0 < spooled(tmp_path) < size
+    assert 0 < count_spooled_bytes(tmp_path) < size
     library.sim.faults.latency_seconds = 0
-    await library.reopened().step()
+    await library.reopen().step()
     assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
     assert library.sim.counters.file_bytes <= size + 2 * PART
 
@@ -213,9 +213,9 @@ async def test_while_the_store_is_away_files_wait_in_the_spool_and_are_fetched_o
         for size in (70_000, 80_000, MEGABYTE):
             library.control.post(channel_id, media=FileKind.PDF, size=size)
         await library.read(channel_id)
-        await library.reopened(away).step()
+        await library.reopen(away).step()
         assert [row["state"] for row in await library.rows(channel_id)] == ["wanted"] * 3
-        assert spooled(tmp_path) == sim.counters.file_bytes == 70_000 + 80_000 + MEGABYTE
+        assert count_spooled_bytes(tmp_path) == sim.counters.file_bytes == 70_000 + 80_000 + MEGABYTE
         assert (
             await admin.fetchval("SELECT max(attempts) FROM media_jobs WHERE channel_id = $1", channel_id)
             == 0
@@ -226,11 +226,11 @@ async def test_while_the_store_is_away_files_wait_in_the_spool_and_are_fetched_o
         assert [row["sha256"].hex() for row in rows] == [
             library.truth(channel_id, row["message_id"]) for row in rows
         ]
-        assert [await library.files.size_of(row["sha256"]) for row in rows] == [
+        assert [await library.files.load_size(row["sha256"]) for row in rows] == [
             row["size_bytes"] for row in rows
         ]
     assert sim.counters.file_bytes == 70_000 + 80_000 + MEGABYTE
-    assert spooled(tmp_path) == 0
+    assert count_spooled_bytes(tmp_path) == 0
 
 
 async def always_room(_size_bytes: int) -> None:
@@ -256,7 +256,7 @@ async def test_no_more_is_fetched_ahead_than_the_spool_may_hold(library: Library
     )
     with pytest.raises(Busy, match="the spool is full"):
         await small.step()
-    assert spooled(tmp_path) == 120_000
+    assert count_spooled_bytes(tmp_path) == 120_000
 
 
 async def test_news_come_before_history_and_photos_before_the_rest(library: Library) -> None:
@@ -283,5 +283,5 @@ async def test_polls_go_on_while_files_are_fetched(library: Library) -> None:
     library.control.post(channel_id, "свежее")
     await library.office.poll(channel_id)
     assert not fetching.done()
-    assert "свежее" in (await library.office.stored(channel_id)).values()
+    assert "свежее" in (await library.office.load_texts(channel_id)).values()
     await fetching

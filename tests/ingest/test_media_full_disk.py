@@ -20,7 +20,7 @@ from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
 from testkit.shortages import MB, SmallDisk, small_disk
 from tests.conftest import Admin
-from tests.ingest.library import Library, in_folder, open_library, spooled
+from tests.ingest.library import Library, count_spooled_bytes, in_folder, open_library
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(library: Libra
     await running
     assert REGISTRY.get_sample_value("media_paused") == 0.0
     assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
-    assert spooled(disk.path) == 0
+    assert count_spooled_bytes(disk.path) == 0
 
 
 async def until_reported(health: Health, status: str) -> None:
@@ -180,8 +180,8 @@ async def test_a_full_postgresql_is_no_failure_of_the_channel_and_the_channel_is
     await admin.execute(FULL.format(channel=channel_id))
     with pytest.raises(NoRoom, match="the disk of PostgreSQL is full"):
         await library.office.poll(channel_id)
-    schedule = await library.office.schedule_of(channel_id)
+    schedule = await library.office.load_schedule(channel_id)
     assert (schedule["fail_count"], schedule["parked_until"], schedule["claimed"]) == (0, None, False)
     await admin.execute(f"DROP FUNCTION refuse_posts_of_{channel_id} CASCADE")
     await library.office.poll(channel_id)
-    assert "Пока база полна." in (await library.office.stored(channel_id)).values()
+    assert "Пока база полна." in (await library.office.load_texts(channel_id)).values()

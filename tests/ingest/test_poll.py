@@ -10,15 +10,15 @@ from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
-from tests.ingest.office import Office, open_office, say, simulated, truth
+from tests.ingest.office import Office, open_office, say, simulate_channel, truth
 
 
 async def test_a_small_channel_is_read_whole_with_one_request(office: Office, control: Control) -> None:
-    channel = simulated(control, posts=30)
+    channel = simulate_channel(control, posts=30)
     channel_id = await office.follow(channel)
     before = office.calls()
     await office.poll(channel_id)
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
     assert office.calls() - before == 1
     assert await office.gaps(channel_id) == []
 
@@ -26,10 +26,10 @@ async def test_a_small_channel_is_read_whole_with_one_request(office: Office, co
 async def test_the_first_run_lands_a_day_and_leaves_the_rest_to_the_past(
     office: Office, control: Control
 ) -> None:
-    channel = simulated(control, posts=1000, every=600)  # a week
+    channel = simulate_channel(control, posts=1000, every=600)  # a week
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
-    stored = await office.stored(channel_id)
+    stored = await office.load_texts(channel_id)
     day_ago = time.time() - 86_400
     assert {
         message_id for message_id in truth(channel) if channel.date_of(message_id) > day_ago
@@ -41,13 +41,13 @@ async def test_the_first_run_lands_a_day_and_leaves_the_rest_to_the_past(
 async def test_what_is_new_is_read_and_what_is_known_is_not_written_again(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=30)
+    channel = simulate_channel(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await admin.execute("DELETE FROM outbox WHERE channel_id = $1", channel_id)
     new = say(channel, "новость")
     await office.poll(channel_id)
-    assert (await office.stored(channel_id))[new] == "новость"
+    assert (await office.load_texts(channel_id))[new] == "новость"
     rows = await admin.fetch("SELECT message_id FROM outbox WHERE channel_id = $1", channel_id)
     assert [row["message_id"] for row in rows] == [new]
 
@@ -55,34 +55,34 @@ async def test_what_is_new_is_read_and_what_is_known_is_not_written_again(
 async def test_a_hole_wider_than_a_page_is_filled_upward_and_the_newest_page_comes_first(
     office: Office, control: Control
 ) -> None:
-    channel = simulated(control, posts=20, every=1, newest_age=600)
+    channel = simulate_channel(control, posts=20, every=1, newest_age=600)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     for number in range(450):
         say(channel, f"потом {number}", at=time.time() - 450 + number)
     await office.poll(channel_id)
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
     assert await office.gaps(channel_id) == []
 
 
 async def test_an_edit_is_noticed_by_the_next_poll_even_if_nothing_is_new(
     office: Office, control: Control
 ) -> None:
-    channel = simulated(control, posts=30)
+    channel = simulate_channel(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     control.edit(channel_id, 7, "исправлено")
     await office.poll(channel_id)
-    assert (await office.stored(channel_id))[7] == "исправлено"
+    assert (await office.load_texts(channel_id))[7] == "исправлено"
 
 
 async def test_last_parsed_at_moves_only_when_something_was_stored(office: Office, control: Control) -> None:
-    channel = simulated(control, posts=5)
+    channel = simulate_channel(control, posts=5)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
-    first = await office.schedule_of(channel_id)
+    first = await office.load_schedule(channel_id)
     await office.poll(channel_id)
-    second = await office.schedule_of(channel_id)
+    second = await office.load_schedule(channel_id)
     assert second["last_parsed_at"] == first["last_parsed_at"]
     assert second["last_polled_at"] > first["last_polled_at"]
 
@@ -91,7 +91,7 @@ async def test_a_run_that_was_cut_off_goes_on_from_its_mark(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, attempts=1) as office:
-        channel = simulated(control, posts=20, every=1, newest_age=3000)
+        channel = simulate_channel(control, posts=20, every=1, newest_age=3000)
         channel_id = await office.follow(channel)
         await office.poll(channel_id)
         for number in range(500):
@@ -100,7 +100,7 @@ async def test_a_run_that_was_cut_off_goes_on_from_its_mark(
         assert await office.gaps(channel_id) != []
         assert channel_id in await Marks(office.app.redis).high_water([channel_id])
         await office.poll(channel_id)
-        assert await office.stored(channel_id) == truth(channel)
+        assert await office.load_texts(channel_id) == truth(channel)
         assert await Marks(office.app.redis).high_water([channel_id]) == {}
 
 
@@ -119,11 +119,13 @@ async def _poll_until_trouble(office: Office, control: Control, channel_id: Chan
 
 
 async def test_a_channel_that_is_no_longer_read_alarms_nobody(office: Office, control: Control) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
+    channel_id = await office.follow(simulate_channel(control, posts=3))
     await office.poll(channel_id)
     await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await office.app.system.planning.give_accounts()
-    assert await office.app.system.known_channels.gone(office.mine.account_id, {channel_id}) == {channel_id}
+    assert await office.app.system.known_channels.find_dropped(office.mine.account_id, {channel_id}) == {
+        channel_id
+    }
     labels = {"channel_id": str(channel_id)}
     assert REGISTRY.get_sample_value("channel_gap_seconds", labels) is not None
     office.stopping.set()

@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.posts.landing import PushClaim
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.conftest import Admin
-from tests.ingest.office import Office, say, simulated
+from tests.ingest.office import Office, say, simulate_channel
 
 
 async def look_again(office: Office, channel_id: int, *, level: str = "2 hours") -> None:
@@ -44,10 +44,10 @@ async def tombstones(admin: Admin, channel_id: int) -> set[int]:
     }
 
 
-async def followed(
+async def follow_channel(
     office: Office, control: Control, *, posts: int = 30, every: float = 60
 ) -> tuple[SimulatedChannel, int]:
-    channel = simulated(control, posts=posts, every=every)
+    channel = simulate_channel(control, posts=posts, every=every)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await office.admin.execute(
@@ -59,7 +59,7 @@ async def followed(
 async def test_a_deleted_post_becomes_a_tombstone_that_keeps_its_text(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.delete(channel_id, [12], deliver=False)
     await admin.execute("DELETE FROM outbox WHERE channel_id = $1", channel_id)
     await look_again(office, channel_id)
@@ -80,7 +80,7 @@ async def test_a_deleted_post_becomes_a_tombstone_that_keeps_its_text(
 async def test_a_fresh_post_that_is_deleted_is_noticed_by_the_next_poll(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.delete(channel_id, [12, 30], deliver=False)
     await office.poll(channel_id)
     assert await tombstones(admin, channel_id) == {12, 30}
@@ -89,7 +89,7 @@ async def test_a_fresh_post_that_is_deleted_is_noticed_by_the_next_poll(
 async def test_a_poll_that_somebody_asks_for_notices_what_is_gone_from_the_newest_page(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=30, newest_age=80_000))
+    channel_id = await office.follow(simulate_channel(control, posts=30, newest_age=80_000))
     await office.poll(channel_id)
     await admin.execute(
         "UPDATE posts SET stored_at = stored_at - interval '1 hour' WHERE channel_id = $1", channel_id
@@ -103,7 +103,7 @@ async def test_a_poll_that_somebody_asks_for_notices_what_is_gone_from_the_newes
 
 
 async def test_the_newest_posts_can_be_gone_too(office: Office, control: Control, admin: Admin) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.delete(channel_id, [29, 30], deliver=False)
     await look_again(office, channel_id)
     assert await tombstones(admin, channel_id) == {29, 30}
@@ -112,7 +112,7 @@ async def test_the_newest_posts_can_be_gone_too(office: Office, control: Control
 async def test_a_newest_post_that_is_not_shown_yet_is_not_gone(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.delete(channel_id, [30], deliver=False)
     await admin.execute(
         "UPDATE posts SET stored_at = now() - interval '20 seconds' WHERE channel_id = $1 "
@@ -127,7 +127,7 @@ async def test_of_a_joined_channel_a_poll_between_two_looks_asks_nothing_of_what
     office: Office, control: Control, admin: Admin
 ) -> None:
     """Telegram tells its account of deletions by itself."""
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     await admin.execute("UPDATE account_channels SET joined = true WHERE channel_id = $1", channel_id)
     control.delete(channel_id, [12], deliver=False)
     await office.poll(channel_id)
@@ -137,7 +137,7 @@ async def test_of_a_joined_channel_a_poll_between_two_looks_asks_nothing_of_what
 async def test_a_mass_deletion_waits_for_its_second_look(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control, posts=600)
+    _, channel_id = await follow_channel(office, control, posts=600)
     gone = list(range(51, 551))
     control.delete(channel_id, gone, deliver=False)
     await look_again(office, channel_id, level="11 days")
@@ -173,7 +173,7 @@ async def test_a_mass_deletion_waits_for_its_second_look(
 async def test_posts_that_were_only_hidden_for_a_while_are_not_gone(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel, channel_id = await followed(office, control)
+    channel, channel_id = await follow_channel(office, control)
     control.delete(channel_id, list(range(2, 32)), deliver=False)
     say(channel, "новость")
     await look_again(office, channel_id)
@@ -195,7 +195,7 @@ async def test_posts_that_were_only_hidden_for_a_while_are_not_gone(
 async def test_a_post_that_is_seen_again_is_alive_again(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel, channel_id = await followed(office, control)
+    channel, channel_id = await follow_channel(office, control)
     control.delete(channel_id, [12], deliver=False)
     await look_again(office, channel_id)
     channel.restore(12)
@@ -212,7 +212,7 @@ async def test_a_post_that_is_seen_again_is_alive_again(
 async def test_a_channel_that_becomes_private_does_not_tombstone_its_posts(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.change_channel(channel_id, private=True)
     await look_again(office, channel_id)
     await read_deeper(office)
@@ -228,7 +228,7 @@ async def test_a_channel_that_becomes_private_does_not_tombstone_its_posts(
 async def test_young_posts_below_the_newest_page_are_read_again_too(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control, posts=350)
+    _, channel_id = await follow_channel(office, control, posts=350)
     control.delete(channel_id, [40], deliver=False)
     control.edit(channel_id, 45, "исправлено")
     before = office.calls()
@@ -236,29 +236,31 @@ async def test_young_posts_below_the_newest_page_are_read_again_too(
     assert office.calls() - before == 1
     await read_deeper(office)
     assert await tombstones(admin, channel_id) == {40}
-    assert (await office.stored(channel_id))[45] == "исправлено"
+    assert (await office.load_texts(channel_id))[45] == "исправлено"
 
 
 async def test_what_an_update_says_is_gone_is_gone_unless_it_is_much_at_once(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control, posts=60)
+    _, channel_id = await follow_channel(office, control, posts=60)
     account_id, epoch = office.mine.account_id, office.mine.lease_epoch
     claim, landing, now = (
         PushClaim(ChannelId(channel_id), account_id, epoch),
         office.app.system.landing,
         office.now(),
     )
-    assert (await landing.bury(claim, [MessageId(5), MessageId(900)], told_at=now)).deleted == 1
-    burial = await landing.bury(claim, [MessageId(number) for number in range(10, 40)], told_at=now)
-    assert (burial.deleted, burial.doubtful) == (0, 30)
+    assert (await landing.mark_deleted(claim, [MessageId(5), MessageId(900)], told_at=now)).deleted == 1
+    recorded = await landing.mark_deleted(claim, [MessageId(number) for number in range(10, 40)], told_at=now)
+    assert (recorded.deleted, recorded.doubtful) == (0, 30)
     assert await tombstones(admin, channel_id) == {5}
     with pytest.raises(LeaseLost):
-        await landing.bury(PushClaim(claim.channel_id, account_id, epoch - 1), [MessageId(6)], told_at=now)
+        await landing.mark_deleted(
+            PushClaim(claim.channel_id, account_id, epoch - 1), [MessageId(6)], told_at=now
+        )
 
 
 async def test_a_reaction_is_no_edit(office: Office, control: Control, admin: Admin) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.react(channel_id, 12, [("👍", 7)])
     await look_again(office, channel_id)
     assert (
@@ -273,13 +275,13 @@ async def test_a_reaction_is_no_edit(office: Office, control: Control, admin: Ad
 async def test_an_edit_that_a_reaction_has_hidden_is_noticed_by_the_next_look(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.edit(channel_id, 12, "было одно")
     await office.poll(channel_id)
     control.edit(channel_id, 12, "стало другое")
     control.react(channel_id, 12, [("👍", 7)])
     await look_again(office, channel_id)
-    assert (await office.stored(channel_id))[12] == "стало другое"
+    assert (await office.load_texts(channel_id))[12] == "стало другое"
     versions = await admin.fetch(
         "SELECT text FROM post_versions WHERE channel_id = $1 ORDER BY revision", channel_id
     )
@@ -289,7 +291,7 @@ async def test_an_edit_that_a_reaction_has_hidden_is_noticed_by_the_next_look(
 async def test_edits_are_paired_by_their_ids_and_keep_who_saw_them_when(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     control.delete(channel_id, [10, 11], deliver=False)  # the list is shifted against what is stored
     control.edit(channel_id, 12, "было одно")
     await office.poll(channel_id)
@@ -309,7 +311,7 @@ async def test_edits_are_paired_by_their_ids_and_keep_who_saw_them_when(
 
 
 async def test_counts_are_noted_when_they_have_moved(office: Office, control: Control, admin: Admin) -> None:
-    _, channel_id = await followed(office, control)
+    _, channel_id = await follow_channel(office, control)
     for views in (100, 100, 250):
         control.view(channel_id, 12, views)
         await look_again(office, channel_id)

@@ -17,7 +17,7 @@ from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.conftest import Admin
 from tests.ingest.lives import BEGAN, FOREVER, Channel, Nature, Reader, live
-from tests.ingest.office import Office, open_office, say, simulated, truth
+from tests.ingest.office import Office, open_office, say, simulate_channel, truth
 
 ROUNDS, REAL_ROUNDS = 60, 12
 NATURES = [
@@ -94,7 +94,7 @@ async def test_the_law_holds_in_real_runs_against_a_real_server(
 
 async def live_for_real(office: Office, control: Control, hand: random.Random) -> int:
     channel, polls, began = (
-        simulated(control, posts=3, newest_age=REAL_ROUNDS * 1200),
+        simulate_channel(control, posts=3, newest_age=REAL_ROUNDS * 1200),
         0,
         time.time() - REAL_ROUNDS * 1200,
     )
@@ -126,19 +126,19 @@ async def live_for_real(office: Office, control: Control, hand: random.Random) -
         )
         if hand.random() < 0.3:
             await office.app.redis.flushdb()
-        assert await lost(office, channel) <= await reported(office, channel_id)
+        assert await load_lost(office, channel) <= await reported(office, channel_id)
     await office.poll(channel_id)
     await office.app.system.planning.want_gaps(settled_seconds=0)
     await office.read_the_past()
     assert await office.gaps(channel_id) == []
-    assert truth(channel).items() <= (await office.stored(channel_id)).items()
+    assert truth(channel).items() <= (await office.load_texts(channel_id)).items()
     return polls + 1
 
 
-async def lost(office: Office, channel: SimulatedChannel) -> set[int]:
+async def load_lost(office: Office, channel: SimulatedChannel) -> set[int]:
     """What exists up to the newest id that is known, above the floor, and is not stored."""
-    coverage = await office.app.system.coverage.of(ChannelId(channel.channel_id))
-    stored = await office.stored(channel.channel_id)
+    coverage = await office.app.system.coverage.load_coverage(ChannelId(channel.channel_id))
+    stored = await office.load_texts(channel.channel_id)
     return (
         set()
         if coverage is None
@@ -152,7 +152,7 @@ async def lost(office: Office, channel: SimulatedChannel) -> set[int]:
 
 
 async def reported(office: Office, channel_id: ChannelId) -> set[int]:
-    coverage = await office.app.system.coverage.of(channel_id)
+    coverage = await office.app.system.coverage.load_coverage(channel_id)
     return (
         set()
         if coverage is None

@@ -18,7 +18,7 @@ from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.ingest.office import Office, open_office, say, simulated, truth
+from tests.ingest.office import Office, open_office, say, simulate_channel, truth
 
 HISTORY = "messages.getHistory"
 HOUR = timedelta(hours=1)
@@ -52,7 +52,7 @@ async def test_a_page_that_reaches_below_the_last_one_lands_what_nobody_has_read
     """A run dies after its newest page; then posts of that page are deleted,
     so the next newest page reaches into the hole.
     """
-    channel = simulated(control, posts=20, every=1, newest_age=3000)
+    channel = simulate_channel(control, posts=20, every=1, newest_age=3000)
     channel_id = await impatient.follow(channel)
     await impatient.poll(channel_id)
     for number in range(305):
@@ -62,46 +62,49 @@ async def test_a_page_that_reaches_below_the_last_one_lands_what_nobody_has_read
     control.delete(channel_id, [300, 301, 302, 303, 304])
     await impatient.poll(channel_id)
     assert await impatient.gaps(channel_id) == []
-    assert truth(channel).items() <= (await impatient.stored(channel_id)).items()
+    assert truth(channel).items() <= (await impatient.load_texts(channel_id)).items()
 
 
 async def test_a_hole_before_the_first_stored_id_is_reported(impatient: Office, control: Control) -> None:
-    channel = simulated(control, posts=300, every=600)
+    channel = simulate_channel(control, posts=300, every=600)
     channel_id = await impatient.follow(channel)
     control.fail(
         HISTORY, times=1, code=400, message="LIMIT_INVALID", after=2
     )  # the newest page, and where the day begins
     await impatient.poll(channel_id)
-    coverage = await impatient.app.system.coverage.of(channel_id)
+    coverage = await impatient.app.system.coverage.load_coverage(channel_id)
     assert coverage is not None
-    assert 1 < coverage.floor_id < min(await impatient.stored(channel_id)) == 201
+    assert 1 < coverage.floor_id < min(await impatient.load_texts(channel_id)) == 201
     assert coverage.gaps == (IdRange(coverage.floor_id, MessageId(200)),)
     assert channel_id in await impatient.app.system.planning.want_gaps(settled_seconds=0)
     await impatient.read_the_past()
     assert await impatient.gaps(channel_id) == []
-    assert truth(channel, above=coverage.floor_id - 1).items() <= (await impatient.stored(channel_id)).items()
+    assert (
+        truth(channel, above=coverage.floor_id - 1).items()
+        <= (await impatient.load_texts(channel_id)).items()
+    )
 
 
 @pytest.mark.parametrize("older", [30, 300])
 async def test_a_post_that_becomes_visible_after_a_newer_one_is_read(
     office: Office, control: Control, older: int
 ) -> None:
-    channel = simulated(control, posts=older, every=60, newest_age=700)
+    channel = simulate_channel(control, posts=older, every=60, newest_age=700)
     channel_id = await office.follow(channel)
     late, newer = say(channel, "поздно видимый"), say(channel, "новее")
     control.delete(channel_id, [late], deliver=False)
     await office.poll(channel_id)
-    assert newer in await office.stored(channel_id)
+    assert newer in await office.load_texts(channel_id)
     channel.restore(late)
     await office.poll(channel_id)
-    assert late in await office.stored(channel_id)
+    assert late in await office.load_texts(channel_id)
 
 
 async def test_the_cursor_never_moves_backwards(office: Office, control: Control) -> None:
-    channel_id = await office.follow(simulated(control, posts=30))
+    channel_id = await office.follow(simulate_channel(control, posts=30))
     await office.poll(channel_id)
     before, marks, now = (
-        await office.schedule_of(channel_id),
+        await office.load_schedule(channel_id),
         Marks(office.app.redis),
         datetime.now(UTC).replace(microsecond=0),
     )
@@ -114,7 +117,10 @@ async def test_the_cursor_never_moves_backwards(office: Office, control: Control
     await office.app.system.schedule.fail(
         channel_id, late.lease_epoch, failures_before=0, why=quote("late"), now=now
     )
-    after, coverage = await office.schedule_of(channel_id), await office.app.system.coverage.of(channel_id)
+    after, coverage = (
+        await office.load_schedule(channel_id),
+        await office.app.system.coverage.load_coverage(channel_id),
+    )
     for mark in ("newest_message_id", "newest_posted_at", "last_parsed_at", "fail_count"):
         assert after[mark] == before[mark]
     assert coverage is not None
@@ -126,7 +132,7 @@ async def test_the_cursor_never_moves_backwards(office: Office, control: Control
 
 
 async def test_an_emptied_redis_between_two_polls_loses_nothing(impatient: Office, control: Control) -> None:
-    channel = simulated(control, posts=20, every=1, newest_age=3000)
+    channel = simulate_channel(control, posts=20, every=1, newest_age=3000)
     channel_id = await impatient.follow(channel)
     await impatient.poll(channel_id)
     for number in range(450):
@@ -136,11 +142,11 @@ async def test_an_emptied_redis_between_two_polls_loses_nothing(impatient: Offic
     await impatient.app.redis.flushdb()
     await impatient.poll(channel_id)
     assert await impatient.gaps(channel_id) == []
-    assert await impatient.stored(channel_id) == truth(channel)
+    assert await impatient.load_texts(channel_id) == truth(channel)
 
 
 async def test_an_unreadable_mark_is_ignored_and_counted(office: Office, control: Control) -> None:
-    channel = simulated(control, posts=20)
+    channel = simulate_channel(control, posts=20)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     await office.app.redis.set(f"parse_hwm:{channel_id}", "gestern")
@@ -148,22 +154,22 @@ async def test_an_unreadable_mark_is_ignored_and_counted(office: Office, control
     unreadable = MARKS_UNREADABLE._value.get()  # noqa: SLF001 -- the client has no public way to read one
     await office.poll(channel_id)
     assert MARKS_UNREADABLE._value.get() - unreadable == 1  # noqa: SLF001 -- as above
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)
     assert await office.app.redis.get(f"parse_hwm:{channel_id}") is None
 
 
 async def test_a_renamed_channel_is_read_on_without_being_looked_up(office: Office, control: Control) -> None:
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     control.change_channel(channel_id, title="Neuer Titel", username=f"{channel.username}_neu")
     new = say(channel, "новость")
     await office.poll(channel_id)
-    assert new in await office.stored(channel_id)
+    assert new in await office.load_texts(channel_id)
     assert office.calls("contacts.resolveUsername") == 0
 
 
-async def read_by(
+async def find_reader(
     admin: Admin, channel_id: ChannelId, offices: tuple[Office, Office]
 ) -> tuple[Office, Office]:
     """Who reads it, and who does not."""
@@ -176,10 +182,10 @@ async def test_a_channel_that_went_private_is_taken_over_by_another_account(
     two: tuple[Office, Office], control: Control, admin: Admin, code: int
 ) -> None:
     """Telegram says it with 406; what counts is what it says."""
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     for office in two:
         channel_id = await office.follow(channel)
-    reader, other = await read_by(admin, channel_id, two)
+    reader, other = await find_reader(admin, channel_id, two)
     control.fail(HISTORY, times=1, code=code, message="CHANNEL_PRIVATE", phone=reader.phone)
     await reader.poll(channel_id)
     lost = await admin.fetch(
@@ -190,30 +196,30 @@ async def test_a_channel_that_went_private_is_taken_over_by_another_account(
         (reader.mine.account_id, True)
     ]
     await reader.app.system.planning.give_accounts()
-    assert await read_by(admin, channel_id, two) == (other, reader)
+    assert await find_reader(admin, channel_id, two) == (other, reader)
     await other.poll(channel_id)
-    assert await other.stored(channel_id) == truth(channel)
+    assert await other.load_texts(channel_id) == truth(channel)
 
 
 async def test_accounts_that_see_the_same_channel_keep_their_hashes_floods_and_budgets_apart(
     two: tuple[Office, Office], control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     for office in two:
         channel_id = await office.follow(channel)
     hashes = await admin.fetch("SELECT access_hash FROM account_channels WHERE channel_id = $1", channel_id)
     assert len({row["access_hash"] for row in hashes}) == 2
-    reader, other = await read_by(admin, channel_id, two)
+    reader, other = await find_reader(admin, channel_id, two)
     control.fail(HISTORY, times=1, code=420, message="FLOOD_WAIT_3600", phone=reader.phone)
     with pytest.raises(Flooded):
         await reader.poll(channel_id)
     await reader.app.system.planning.give_accounts()
-    assert await read_by(admin, channel_id, two) == (reader, other)
+    assert await find_reader(admin, channel_id, two) == (reader, other)
     await admin.execute(
         "UPDATE poll_schedule SET account_id = $2 WHERE channel_id = $1", channel_id, other.mine.account_id
     )
     await other.poll(channel_id)
-    assert await other.stored(channel_id) == truth(channel)
+    assert await other.load_texts(channel_id) == truth(channel)
     blocked = await admin.fetch("SELECT account_id FROM account_limits WHERE blocked_until > now()")
     assert reader.mine.account_id in {row["account_id"] for row in blocked}
     assert other.mine.account_id not in {row["account_id"] for row in blocked}
@@ -230,13 +236,13 @@ async def stop_at_call(office: Office, number: int) -> None:
 async def test_sigterm_finishes_the_page_in_hand_and_puts_the_rest_back(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channels = [simulated(control, posts=30) for _ in range(3)]
+    channels = [simulate_channel(control, posts=30) for _ in range(3)]
     for channel in channels:
         await office.follow(channel)
     stop = asyncio.create_task(stop_at_call(office, 1))
     await office.reading.turn()
     await stop
-    stored = [len(await office.stored(channel.channel_id)) for channel in channels]
+    stored = [len(await office.load_texts(channel.channel_id)) for channel in channels]
     assert sorted(stored) == [0, 0, 30]
     rows = await admin.fetch(
         "SELECT next_poll_at <= now() AS due, fail_count FROM poll_schedule WHERE channel_id = ANY($1)",
@@ -248,7 +254,7 @@ async def test_sigterm_finishes_the_page_in_hand_and_puts_the_rest_back(
 async def test_sigterm_in_a_hole_is_no_failure_and_the_next_run_goes_on(
     office: Office, control: Control
 ) -> None:
-    channel = simulated(control, posts=20, every=1, newest_age=3000)
+    channel = simulate_channel(control, posts=20, every=1, newest_age=3000)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     for number in range(450):
@@ -262,4 +268,4 @@ async def test_sigterm_in_a_hole_is_no_failure_and_the_next_run_goes_on(
     )
     office.stopping.clear()
     await office.poll(channel_id)
-    assert await office.stored(channel_id) == truth(channel)
+    assert await office.load_texts(channel_id) == truth(channel)

@@ -19,7 +19,7 @@ from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
-from tests.ingest.office import open_office, say, simulated, truth
+from tests.ingest.office import open_office, say, simulate_channel, truth
 from tests.ingest.previewing import Window, open_window
 
 
@@ -41,7 +41,7 @@ async def revisions(admin: Admin, channel_id: int) -> dict[int, int]:
 async def test_a_channel_is_found_followed_and_read_without_any_account(
     window: Window, control: Control
 ) -> None:
-    channel = simulated(control, posts=10)
+    channel = simulate_channel(control, posts=10)
     request = await window.add(f"@{channel.username}")
     assert (request.state, request.channel_id, str(request.outcome)) == (
         RequestState.DONE,
@@ -49,37 +49,37 @@ async def test_a_channel_is_found_followed_and_read_without_any_account(
         channel.title,
     )
     await window.poll(channel.channel_id)
-    assert await window.stored(channel.channel_id) == truth(channel)
-    coverage = await window.status_of(channel.channel_id)
+    assert await window.load_texts(channel.channel_id) == truth(channel)
+    coverage = await window.load_status(channel.channel_id)
     assert (coverage.status.state, coverage.status.why) == (CoverageState.PREVIEW, PREVIEW_SEES)
-    assert window.said()["status"] == "ok"
+    assert window.health_facts()["status"] == "ok"
 
 
 async def test_a_first_look_reads_a_day_and_no_more(window: Window, control: Control) -> None:
-    channel = simulated(control, posts=100, every=1800)
+    channel = simulate_channel(control, posts=100, every=1800)
     await window.add(f"@{channel.username}")
     await window.poll(channel.channel_id)
     since = time.time() - 24 * 3600
     young = {number: text for number, text in truth(channel).items() if channel.date_of(number) >= since}
-    assert set(young) <= set(await window.stored(channel.channel_id)) < set(truth(channel))
+    assert set(young) <= set(await window.load_texts(channel.channel_id)) < set(truth(channel))
 
 
 async def test_what_came_since_the_last_look_is_read_however_much_it_is(
     window: Window, control: Control
 ) -> None:
-    channel = simulated(control, posts=10)
+    channel = simulate_channel(control, posts=10)
     await window.add(f"@{channel.username}")
     await window.poll(channel.channel_id)
     for number in range(75):
         say(channel, f"потом {number}")
     await window.poll(channel.channel_id)
-    assert await window.stored(channel.channel_id) == truth(channel)
+    assert await window.load_texts(channel.channel_id) == truth(channel)
 
 
 async def test_nothing_new_changes_nothing_but_the_next_look(
     window: Window, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=10)
+    channel = simulate_channel(control, posts=10)
     await window.add(f"@{channel.username}")
     await window.poll(channel.channel_id)
     before = await revisions(admin, channel.channel_id)
@@ -96,13 +96,13 @@ async def test_nothing_new_changes_nothing_but_the_next_look(
 async def test_an_edit_is_a_new_revision_with_the_old_text_kept(
     window: Window, control: Control, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=5)
+    channel = simulate_channel(control, posts=5)
     await window.add(f"@{channel.username}")
     await window.poll(channel.channel_id)
     control.edit(channel.channel_id, 3, "исправлено")
     await window.poll(channel.channel_id)
     await window.poll(channel.channel_id)
-    assert (await window.stored(channel.channel_id))[3] == "исправлено"
+    assert (await window.load_texts(channel.channel_id))[3] == "исправлено"
     assert await revisions(admin, channel.channel_id) == {1: 1, 2: 1, 3: 2, 4: 1, 5: 1}
     assert (
         await admin.fetchval("SELECT text FROM post_versions WHERE channel_id = $1", channel.channel_id)
@@ -113,11 +113,11 @@ async def test_an_edit_is_a_new_revision_with_the_old_text_kept(
 async def test_an_account_takes_over_doubles_nothing_edits_nothing_and_fills_what_is_missing(
     window: Window, control: Control, admin: Admin, installation: Settings, sim: Simulator
 ) -> None:
-    channel = simulated(control, posts=60, every=7200)
+    channel = simulate_channel(control, posts=60, every=7200)
     control.post(channel.channel_id, "с картинкой", origin=(channel.channel_id, 7), author="Анна")
     await window.add(f"@{channel.username}")
     await window.poll(channel.channel_id)
-    by_preview = await window.stored(channel.channel_id)
+    by_preview = await window.load_texts(channel.channel_id)
     assert len(by_preview) < channel.newest_id
     async with open_office(installation, sim, admin) as office:
         await (
@@ -130,15 +130,17 @@ async def test_an_account_takes_over_doubles_nothing_edits_nothing_and_fills_wha
                 break
         assert taken is not None
         await office.resolver.serve(taken)
-        assert await window.app.system.previews.gone({ChannelId(channel.channel_id)}) == {channel.channel_id}
-        row = await office.schedule_of(channel.channel_id)
+        assert await window.app.system.previews.find_dropped({ChannelId(channel.channel_id)}) == {
+            channel.channel_id
+        }
+        row = await office.load_schedule(channel.channel_id)
         assert row["account_id"] == office.mine.account_id
         assert row["next_poll_at"] <= datetime.now(UTC)
         await office.poll(channel.channel_id)
         await office.tick()
         await office.read_the_past()
         assert await office.gaps(channel.channel_id) == []
-        stored = await window.stored(channel.channel_id)
+        stored = await window.load_texts(channel.channel_id)
     assert {number: text for number, text in truth(channel).items() if number in stored} == stored
     assert len(stored) > len(by_preview)
     assert (
@@ -165,7 +167,7 @@ async def test_an_account_takes_over_doubles_nothing_edits_nothing_and_fills_wha
 async def test_a_preview_never_changes_what_an_account_has_read(
     window: Window, control: Control, admin: Admin, installation: Settings, sim: Simulator
 ) -> None:
-    channel = simulated(control, posts=10)
+    channel = simulate_channel(control, posts=10)
     async with open_office(installation, sim, admin) as office:
         channel_id = await office.follow(channel)
         await office.poll(channel_id)
@@ -175,7 +177,7 @@ async def test_a_preview_never_changes_what_an_account_has_read(
         "UPDATE poll_schedule SET account_id = NULL, last_polled_at = NULL WHERE channel_id = $1", channel_id
     )
     await window.poll(channel_id)
-    stored = await window.stored(channel_id)
+    stored = await window.load_texts(channel_id)
     assert (stored[4], stored[11]) == ("пост 4", "новое")
     assert set((await revisions(admin, channel_id)).values()) == {1}
     proven = await admin.fetchval(
@@ -185,7 +187,7 @@ async def test_a_preview_never_changes_what_an_account_has_read(
     async with open_office(installation, sim, admin) as office:
         await office.follow(channel)
         await office.poll(channel_id)
-    assert await window.stored(channel_id) == truth(channel)
+    assert await window.load_texts(channel_id) == truth(channel)
     assert await admin.fetchval(
         "SELECT array_agg(text) FROM post_versions WHERE channel_id = $1", channel_id
     ) == ["пост 4"]
@@ -197,25 +199,25 @@ async def test_who_shows_no_preview_is_said_in_words(window: Window, control: Co
     assert request.outcome is not None
     assert "shows no public preview" in str(request.outcome)
     assert "tga accounts login" in str(request.outcome)
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     await window.add(f"@{channel.username}")
     control.change_channel(channel.channel_id, preview=False)
     await window.poll(channel.channel_id)
-    coverage = await window.status_of(channel.channel_id)
+    coverage = await window.load_status(channel.channel_id)
     assert coverage.status.state is CoverageState.UNREADABLE
-    assert "its owner has switched the preview off" in str(coverage.status.why)
+    assert "its owner turned the preview off" in str(coverage.status.why)
 
 
 async def test_a_site_that_asks_to_wait_is_left_alone_by_whatever_is_started(
     window: Window, control: Control, sim: Simulator, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     await window.add(f"@{channel.username}")
     sim.faults.web_status, sim.faults.web_retry_after_seconds = 429, 90
     with pytest.raises(Flooded):
         await window.poll(channel.channel_id)
     sim.faults.web_status, requests = 0, sim.counters.web_requests
-    with pytest.raises(Flooded, match="left alone for"):
+    with pytest.raises(Flooded, match="previews pause for"):
         await window.turns.next()
     assert sim.counters.web_requests == requests
     row = await admin.fetchrow(
@@ -223,7 +225,7 @@ async def test_a_site_that_asks_to_wait_is_left_alone_by_whatever_is_started(
     )
     assert row is not None
     assert tuple(row) == (0, False)
-    assert (await window.status_of(channel.channel_id)).status.until > datetime.now(UTC) + timedelta(
+    assert (await window.load_status(channel.channel_id)).status.until > datetime.now(UTC) + timedelta(
         seconds=60
     )
 
@@ -231,21 +233,21 @@ async def test_a_site_that_asks_to_wait_is_left_alone_by_whatever_is_started(
 async def test_pages_that_nobody_knows_are_told_with_what_to_do_and_forgotten_once_they_are_known(
     window: Window, control: Control, sim: Simulator, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     await window.add(f"@{channel.username}")
     sim.faults.web_unknown_markup = True
     await window.poll(channel.channel_id)
-    assert window.said()["status"] == "failing"
-    assert "update the program, or set PREVIEWS_ENABLED=false" in window.said()["detail"]
+    assert window.health_facts()["status"] == "failing"
+    assert "update the program, or set PREVIEWS_ENABLED=false" in window.health_facts()["detail"]
     assert (
         await admin.fetchval("SELECT fail_count FROM poll_schedule WHERE channel_id = $1", channel.channel_id)
         == 1
     )
-    assert await window.stored(channel.channel_id) == {}
+    assert await window.load_texts(channel.channel_id) == {}
     sim.faults.web_unknown_markup = False
     await window.poll(channel.channel_id)
-    assert window.said()["status"] == "ok"
-    assert await window.stored(channel.channel_id) == truth(channel)
+    assert window.health_facts()["status"] == "ok"
+    assert await window.load_texts(channel.channel_id) == truth(channel)
 
 
 async def test_one_process_reads_previews_and_one_page_at_a_time(window: Window) -> None:
@@ -276,7 +278,7 @@ async def test_a_channel_without_a_public_name_is_left_to_accounts(window: Windo
 async def test_the_loop_waits_out_trouble_reads_on_and_leaves_its_place_to_others(
     window: Window, control: Control, sim: Simulator, admin: Admin
 ) -> None:
-    channel = simulated(control, posts=3)
+    channel = simulate_channel(control, posts=3)
     await window.add(f"@{channel.username}")
     await admin.execute(
         "UPDATE poll_schedule SET next_poll_at = 'infinity' WHERE channel_id <> $1", channel.channel_id

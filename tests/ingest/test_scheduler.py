@@ -16,7 +16,7 @@ from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
 from telegram_simulator.control.operations import Control
 from tests.conftest import Admin
-from tests.ingest.office import Office, simulated
+from tests.ingest.office import Office, simulate_channel
 from tests.ingest.planners import Hands, lock_attempts, planner, scheduler_health
 
 
@@ -100,7 +100,8 @@ async def test_health_names_the_instance_that_plans_between_its_ticks_too(office
 async def test_facts_that_cannot_be_read_are_counted_and_ignored_and_written_anew(
     office: Office, unreadable: str | bytes
 ) -> None:
-    ignored, acquired = MARKS_UNREADABLE._value.get(), lock_attempts("acquired")  # noqa: SLF001 -- the client has no public way to read one
+    ignored = MARKS_UNREADABLE._value.get()  # noqa: SLF001 -- the client has no public way to read one
+    acquired = lock_attempts("acquired")
     await office.app.redis.set(FACTS, unreadable)
     assert (await scheduler_health(office))["status"] == "down"
     await office.scheduler.tick_if_free()
@@ -156,7 +157,7 @@ async def test_late_scheduler_tick_runs_not_dropped(office: Office) -> None:
 async def test_ticks_without_any_successful_read_turn_health_stale(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
+    channel_id = await office.follow(simulate_channel(control, posts=3))
     await office.poll(channel_id)
     clock = Hands()
     instance = planner(office, "me#0001", clock)
@@ -180,13 +181,13 @@ async def test_a_flood_of_five_hours_turns_health_stale_within_two_intervals(
     """Neither the channel that met the flood nor one that is due later by
     its own plan is read before the flood is over.
     """
-    flooded, later = [await office.follow(simulated(control, posts=3)) for _ in range(2)]
+    flooded, later = [await office.follow(simulate_channel(control, posts=3)) for _ in range(2)]
     for channel_id in (later, flooded):
         await office.poll(channel_id)
     control.fail("messages.getHistory", code=420, message="FLOOD_WAIT_18000")
     with pytest.raises(Flooded):
         await office.poll(flooded)
-    put_back = await office.schedule_of(flooded)
+    put_back = await office.load_schedule(flooded)
     assert put_back["next_poll_at"] - datetime.now(UTC) > timedelta(hours=5)
     read_at = put_back["last_polled_at"]
     clock = Hands()
@@ -204,7 +205,7 @@ async def test_a_flood_of_five_hours_turns_health_stale_within_two_intervals(
 async def test_a_channel_that_is_due_later_by_its_own_plan_keeps_health_ok(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
+    channel_id = await office.follow(simulate_channel(control, posts=3))
     await office.poll(channel_id)
     await office.tick()
     await admin.execute(

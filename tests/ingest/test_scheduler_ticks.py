@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.errors import Flooded
-from telegram_assistant.ingest.reading.poll_pacing import PollPacing
+from telegram_assistant.ingest.polling.poll_pacing import PollPacing
 from telegram_assistant.settings import SchedulerPolicy, Settings
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
-from tests.ingest.office import Office, open_office, say, simulated
+from tests.ingest.office import Office, open_office, say, simulate_channel
 from tests.ingest.planners import Hands, planner
 
 
@@ -36,15 +36,16 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(
     office: Office, control: Control, admin: Admin
 ) -> None:
     lively, quiet = (
-        simulated(control, posts=90, every=120),
-        simulated(control, posts=3, every=86_400, newest_age=20_000),
+        simulate_channel(control, posts=90, every=120),
+        simulate_channel(control, posts=3, every=86_400, newest_age=20_000),
     )
-    others = [simulated(control, posts=2, every=40_000, newest_age=20_000) for _ in range(20)]
+    others = [simulate_channel(control, posts=2, every=40_000, newest_age=20_000) for _ in range(20)]
     followed = [await office.follow(channel) for channel in (lively, quiet, *others)]
     for channel_id in followed:
         await office.poll(channel_id)
     await office.tick()
-    desk, schedule, now = office.reading._deps, office.app.system.schedule, datetime.now(UTC)  # noqa: SLF001 -- what it works with
+    desk = office.reading._deps  # noqa: SLF001 -- what it works with
+    schedule, now = office.app.system.schedule, datetime.now(UTC)
     pace = PollPacing(office.mine.account_id, settings=desk.settings, schedule=schedule, silence=desk.silence)
     await pace.refresh(now)
     await admin.execute(
@@ -58,7 +59,7 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(
         await pace.next_poll_at(due[followed_id], due[followed_id].rhythm, None, now) - now
         for followed_id in followed[:2]
     ]
-    plan = await schedule.plan_of(office.mine.account_id)
+    plan = await schedule.load_plan(office.mine.account_id)
     assert plan is not None
     assert plan.channels == 22
     assert timedelta(seconds=15) <= waits[0] < waits[1] <= timedelta(seconds=plan.max_seconds)
@@ -67,7 +68,7 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(
 async def test_a_flood_that_was_ended_by_hand_holds_no_channel_until_its_former_end(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=600, every=1200), history_days=7)
+    channel_id = await office.follow(simulate_channel(control, posts=600, every=1200), history_days=7)
     await office.poll(channel_id)
     await office.tick()
     assert (
@@ -85,7 +86,7 @@ async def test_a_flood_that_was_ended_by_hand_holds_no_channel_until_its_former_
     assert await seconds_until_poll(admin, channel_id) > 17_000
     await admin.execute("DELETE FROM account_limits WHERE account_id = $1", office.mine.account_id)
     await office.tick()
-    plan = await office.app.system.schedule.plan_of(office.mine.account_id)
+    plan = await office.app.system.schedule.load_plan(office.mine.account_id)
     assert plan is not None
     assert await seconds_until_poll(admin, channel_id) <= plan.max_seconds
     assert await admin.fetchval(
@@ -106,7 +107,7 @@ async def test_a_flood_that_was_ended_by_hand_holds_no_channel_until_its_former_
 async def test_a_tick_pulls_no_channel_forward_that_waits_for_another_reason(
     office: Office, control: Control, admin: Admin, state: str
 ) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
+    channel_id = await office.follow(simulate_channel(control, posts=3))
     await office.poll(channel_id)
     await office.tick()
     await admin.execute(
@@ -130,7 +131,7 @@ async def test_with_the_classic_policy_every_tick_makes_every_channel_due(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, policy=SchedulerPolicy.CLASSIC) as office:
-        channel_id = await office.follow(simulated(control, posts=3))
+        channel_id = await office.follow(simulate_channel(control, posts=3))
         await office.poll(channel_id)
         assert not await office.reading.turn()
         await office.tick()
@@ -144,7 +145,7 @@ async def test_with_the_classic_policy_a_channel_is_polled_once_per_interval(
     async with open_office(
         installation, sim, admin, policy=SchedulerPolicy.CLASSIC, interval_seconds=interval
     ) as office:
-        channel_id = await office.follow(simulated(control, posts=3))
+        channel_id = await office.follow(simulate_channel(control, posts=3))
         clock, polls = Hands(interval), office.calls()
         instances = [
             planner(
@@ -169,7 +170,7 @@ async def test_with_the_classic_policy_silence_opens_a_backfill_once(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, policy=SchedulerPolicy.CLASSIC) as office:
-        channel_id = await office.follow(simulated(control, posts=30, every=60, newest_age=40 * 3600))
+        channel_id = await office.follow(simulate_channel(control, posts=30, every=60, newest_age=40 * 3600))
         for _ in range(2):
             await office.poll(channel_id)
             await office.read_the_past()
@@ -190,10 +191,10 @@ async def test_with_the_fresh_policy_silence_causes_one_verifying_poll_and_never
     )
     polled = []
     for age in (60, 40 * 3600):
-        channel_id = await office.follow(simulated(control, posts=30, every=60, newest_age=age))
+        channel_id = await office.follow(simulate_channel(control, posts=30, every=60, newest_age=age))
         for _ in range(2):
             await office.poll(channel_id)
-        polled.append(await office.schedule_of(channel_id))
+        polled.append(await office.load_schedule(channel_id))
     just_silent, long_silent = polled
     threshold = await office.reading._deps.silence.threshold(  # noqa: SLF001 -- what it works with
         just_silent["channel_id"], datetime.now(UTC), silent_since=None
@@ -213,16 +214,16 @@ async def test_transient_trouble_is_tried_again_so_often_and_no_more(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with open_office(installation, sim, admin, attempts=2) as office:
-        channel = simulated(control, posts=3)
+        channel = simulate_channel(control, posts=3)
         channel_id = await office.follow(channel)
         control.fail("messages.getHistory", times=1, code=500, message="RPC_CALL_FAIL")
         await office.poll(channel_id)
-        assert len(await office.stored(channel_id)) == 3
+        assert len(await office.load_texts(channel_id)) == 3
         control.fail("messages.getHistory", times=2, code=500, message="RPC_CALL_FAIL")
         say(channel, "новость")
         await office.poll(channel_id)
-        assert (await office.schedule_of(channel_id))["fail_count"] == 1
-        assert len(await office.stored(channel_id)) == 3
+        assert (await office.load_schedule(channel_id))["fail_count"] == 1
+        assert len(await office.load_texts(channel_id)) == 3
 
 
 @pytest.mark.turns("PARSER_STATS_WINDOW_DAYS")
@@ -233,9 +234,9 @@ async def test_statistics_look_back_so_many_days(
     counted = {}
     for days in (1, 30):
         async with open_office(installation, sim, admin, window_days=days) as office:
-            channel_id = await office.follow(simulated(control, posts=60, every=3600))
+            channel_id = await office.follow(simulate_channel(control, posts=60, every=3600))
             await office.poll(channel_id)
-            statistics = await office.app.system.statistics.of(
+            statistics = await office.app.system.statistics.load_statistics(
                 channel_id, window_days=office.app.settings.parser.window_days, now=datetime.now(UTC)
             )
             counted[days] = statistics.sample_count
@@ -265,10 +266,10 @@ async def test_a_process_reads_no_more_channels_at_once_than_it_may(
         object.__setattr__(desk, "slots", first.reading._deps.slots)  # noqa: SLF001 -- as above
         for _ in range(4):
             await first.reading._deps.slots.acquire()  # noqa: SLF001 -- as above
-        channel_id = await two.follow(simulated(control, posts=3))
+        channel_id = await two.follow(simulate_channel(control, posts=3))
         polling = asyncio.create_task(two.poll(channel_id))
         await asyncio.sleep(0.1)
-        assert await two.stored(channel_id) == {}
+        assert await two.load_texts(channel_id) == {}
         first.reading._deps.slots.release()  # noqa: SLF001 -- as above
         await polling
-        assert len(await two.stored(channel_id)) == 3
+        assert len(await two.load_texts(channel_id)) == 3

@@ -4,7 +4,7 @@ and resealed when the key changes.
 
 import pytest
 
-from telegram_assistant.domain.accounts.setup import TelegramSecret
+from telegram_assistant.domain.accounts.setup import Application, Proxy, TelegramSecret
 from telegram_assistant.errors import CannotStart, Conflicting, Forbidden, Rejected
 from telegram_assistant.features.accounts.telegram_setup import enter_application, enter_proxy
 from telegram_assistant.ingest.telegram_setup import TelegramConnectionSettings
@@ -39,12 +39,12 @@ async def test_what_is_entered_is_used_for_the_next_connection(
 ) -> None:
     own = connection(ingest, make_key())
     with pytest.raises(Conflicting):
-        await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
+        await enter_application(Application(12345, HASH), at_simulator=False, setup=setup, entered_by="Ева")
     await own.report()
-    await enter_application(" 12345 ", HASH.upper(), at_simulator=False, setup=setup, entered_by="Ева")
-    await enter_proxy(
-        "http", "proxy.example", "8080", username="eva", password="сезам", setup=setup, entered_by="Ева"
+    await enter_application(
+        Application(12345, HASH.upper()), at_simulator=False, setup=setup, entered_by="Ева"
     )
+    await enter_proxy(Proxy("http", "proxy.example", 8080, "eva", "сезам"), setup=setup, entered_by="Ева")
     current = await own.current()
     assert (current.api_id, current.api_hash.get_secret_value()) == (12345, HASH)
     assert (current.proxy_addr, current.proxy_port, current.proxy_password.get_secret_value()) == (
@@ -55,7 +55,7 @@ async def test_what_is_entered_is_used_for_the_next_connection(
     telegram_setup = await setup.get()
     assert (
         telegram_setup.has_application,
-        telegram_setup.entered[TelegramSecret.APPLICATION].shown,
+        telegram_setup.entered[TelegramSecret.APPLICATION].visible_part,
         telegram_setup.entered[TelegramSecret.APPLICATION].entered_by,
     ) == (
         True,
@@ -70,7 +70,7 @@ async def test_what_is_entered_is_used_for_the_next_connection(
 async def test_the_environment_comes_first(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
     key = make_key()
     await connection(ingest, key).report()
-    await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
+    await enter_application(Application(12345, HASH), at_simulator=False, setup=setup, entered_by="Ева")
     own = connection(ingest, key, api_id=7, api_hash="of the environment")
     await own.report()
     assert (await own.current()).api_id == 7
@@ -82,7 +82,7 @@ async def test_a_new_key_reseals_what_the_old_one_opens(
 ) -> None:
     old, new = make_key(), make_key()
     await connection(ingest, old).report()
-    await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
+    await enter_application(Application(12345, HASH), at_simulator=False, setup=setup, entered_by="Ева")
     with pytest.raises(CannotStart):
         await connection(ingest, new).current()
     assert (await connection(ingest, f"{new},{old}").current()).api_id == 12345
@@ -95,20 +95,24 @@ async def test_only_the_operator_enters_anything(
     await connection(ingest, make_key()).report()
     stranger = tenant_stores(pool, await make_tenant(system)).telegram_setup
     with pytest.raises(Forbidden):
-        await enter_application("12345", HASH, at_simulator=False, setup=stranger, entered_by="Адам")
+        await enter_application(
+            Application(12345, HASH), at_simulator=False, setup=stranger, entered_by="Адам"
+        )
     assert (await setup.get()).entered == {}
 
 
 @pytest.mark.parametrize(
     ("api_id", "api_hash"),
-    [("", HASH), ("0", HASH), ("x", HASH), ("99999999999", HASH), ("1", "short"), ("1", "g" * 32)],
+    [(0, HASH), (-1, HASH), (99999999999, HASH), (1, "short"), (1, "g" * 32)],
 )
 async def test_what_is_no_application_is_refused(
-    setup: OwnTelegramSetup, ingest: IngestStores, api_id: str, api_hash: str
+    setup: OwnTelegramSetup, ingest: IngestStores, api_id: int, api_hash: str
 ) -> None:
     await connection(ingest, make_key()).report()
     with pytest.raises(Rejected):
-        await enter_application(api_id, api_hash, at_simulator=False, setup=setup, entered_by="Ева")
+        await enter_application(
+            Application(api_id, api_hash), at_simulator=False, setup=setup, entered_by="Ева"
+        )
 
 
 async def test_a_simulator_takes_any_hash_as_it_is_written(
@@ -116,9 +120,11 @@ async def test_a_simulator_takes_any_hash_as_it_is_written(
 ) -> None:
     own = connection(ingest, make_key())
     await own.report()
-    await enter_application("1", " Any ", at_simulator=True, setup=setup, entered_by="Ева")
+    await enter_application(Application(1, "Any"), at_simulator=True, setup=setup, entered_by="Ева")
     current = await own.current()
     assert (current.api_id, current.api_hash.get_secret_value()) == (1, "Any")
-    for api_hash in ("", "  ", "x" * 201):
-        with pytest.raises(Rejected, match="a simulator takes any other"):
-            await enter_application("1", api_hash, at_simulator=True, setup=setup, entered_by="Ева")
+    for api_hash in ("", "x" * 201):
+        with pytest.raises(Rejected, match="a simulator accepts any other"):
+            await enter_application(
+                Application(1, api_hash), at_simulator=True, setup=setup, entered_by="Ева"
+            )

@@ -16,7 +16,7 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from testkit.programs import INGEST, add_account, program, texts_of
+from testkit.programs import INGEST, add_account, load_texts, program
 from testkit.servers import OwnServers
 from tests.conftest import Admin, redis_url, scratch_database
 
@@ -70,7 +70,7 @@ class Installation:
         rows = await self.admin.fetch(
             "SELECT channel_id, message_id, text FROM posts WHERE channel_id = ANY($1)", channels
         )
-        return {(row["channel_id"], row["message_id"]): row["text"] for row in rows} == texts_of(
+        return {(row["channel_id"], row["message_id"]): row["text"] for row in rows} == load_texts(
             self.telegram, channels
         )
 
@@ -78,7 +78,7 @@ class Installation:
         for channel_id in self.channels_of(*names):
             await self.app.system.schedule.ask(channel_id, mode=None, first=True)
 
-    async def holder_of(self, name: str) -> str:
+    async def load_holder(self, name: str) -> str:
         """The process that has the account of that one now."""
         owner = await self.admin.fetchval(
             "SELECT lease_owner FROM telegram_accounts WHERE account_id = $1", self.accounts[name]
@@ -86,7 +86,7 @@ class Installation:
         return str(owner).partition("#")[0]
 
     async def is_held_by(self, name: str, *accounts: str) -> bool:
-        return [await self.holder_of(account) for account in accounts] == [name] * len(accounts)
+        return [await self.load_holder(account) for account in accounts] == [name] * len(accounts)
 
     def log_of(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ async def until(happened: Callable[[], Awaitable[bool]], what: str, *, seconds: 
 
 
 @asynccontextmanager
-async def installed(
+async def open_installation(
     servers: OwnServers, telegram: ControlClient, folder: Path, *, number: int, **more: str
 ) -> AsyncIterator[Installation]:
     """The programs end before what they use. `tga` is migrated when a server starts, and nobody uses it."""

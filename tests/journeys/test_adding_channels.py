@@ -9,13 +9,13 @@ import pytest
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.features.channels.joined_channels import LIST_AGAIN_AFTER, list_joined
 from telegram_simulator.control.operations import Control
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CLUB, CLUB_INVITE
 from testkit.factories import make_tenant
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.ingest.office import PHONE, Office, simulated
+from tests.ingest.office import PHONE, Office, simulate_channel
 
 DIALOGS = "messages.getDialogs"
 
@@ -33,7 +33,7 @@ async def serve_all(office: Office) -> None:
         pass
 
 
-async def followed(office: Office) -> set[int]:
+async def load_followed(office: Office) -> set[int]:
     return {
         channel.channel_id
         for channel in await office.app.tenant(office.tenant_id).followed.channels()
@@ -50,8 +50,10 @@ async def send(browser: Browser, path: str, **fields: Any) -> None:
 async def test_names_links_invitations_shared_folders_and_pasted_lists_are_followed_with_their_options(
     office: Office, control: Control, sim: Simulator
 ) -> None:
-    by_name, by_link, in_list = (simulated(control, posts=1) for _ in range(3))
-    shared = People(sim).share_folder("AbCdEf_adding", "Новости", [simulated(control, posts=1).channel_id])
+    by_name, by_link, in_list = (simulate_channel(control, posts=1) for _ in range(3))
+    shared = OtherApps(sim).share_folder(
+        "AbCdEf_adding", "Новости", [simulate_channel(control, posts=1).channel_id]
+    )
     lines = (
         f"@{by_name.username}, https://t.me/{by_link.username}\nhttps://t.me/+{CLUB_INVITE}\n{shared}\n"
         f"{in_list.username}  # a remark\n"
@@ -74,7 +76,7 @@ async def test_names_links_invitations_shared_folders_and_pasted_lists_are_follo
 
 @pytest.mark.parametrize("name", ["list.txt", "list.csv", "list.opml"])
 async def test_a_file_is_followed_with_its_folders(office: Office, control: Control, name: str) -> None:
-    channel = simulated(control, posts=1)
+    channel = simulate_channel(control, posts=1)
     content = {
         "list.txt": f"\ufeff# channels\nhttps://t.me/{channel.username}\n",
         "list.csv": f"Title;Channel;Folder\nx;@{channel.username};Город\n",
@@ -98,14 +100,14 @@ async def test_a_file_is_followed_with_its_folders(office: Office, control: Cont
 async def test_a_folder_of_the_account_is_followed_by_its_title(
     office: Office, control: Control, sim: Simulator
 ) -> None:
-    channel = simulated(control, posts=1)
-    People(sim).put_into_folder(PHONE, "Новости", [channel.channel_id])
+    channel = simulate_channel(control, posts=1)
+    OtherApps(sim).put_into_folder(PHONE, "Новости", [channel.channel_id])
     async with member_browser(office.app, office.tenant_id) as browser:
         await send(browser, "./channels/add/folder", title="Новости")
         await send(browser, "./channels/add/folder", title="Нет такой")
         await serve_all(office)
         page = (await browser.open("./channels/requests")).text
-    assert await followed(office) == {channel.channel_id}
+    assert await load_followed(office) == {channel.channel_id}
     assert "followed 1" in page
     assert "has no folder" in page
 
@@ -113,20 +115,20 @@ async def test_a_folder_of_the_account_is_followed_by_its_title(
 async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_followed(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    picked, left, known = (simulated(control, posts=1) for _ in range(3))
+    picked, left, known = (simulate_channel(control, posts=1) for _ in range(3))
     control.account(PHONE, joined=[picked.channel_id, left.channel_id, known.channel_id, CLUB])
     await office.follow(known)
     before = office.calls(DIALOGS)
     async with member_browser(office.app, office.tenant_id) as browser:
         assert office.calls(DIALOGS) == before
         await send(browser, "./channels/joined")
-        assert "The list is being read" in (await browser.open("./channels/add")).text
+        assert "The account is loading the list" in (await browser.open("./channels/add")).text
         await serve_all(office)
         page = (await browser.open("./channels/add")).text
         assert all(channel.title in page for channel in (picked, left, known))
         assert f'value="{picked.channel_id}"' in page
         assert f'value="{known.channel_id}"' not in page
-        assert await followed(office) == {known.channel_id}
+        assert await load_followed(office) == {known.channel_id}
         assert (
             await admin.fetchval(
                 "SELECT count(*) FROM channels WHERE channel_id = ANY($1)",
@@ -140,16 +142,16 @@ async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_
         )
         await serve_all(office)
         assert "followed 2" in (await browser.open("./channels/requests")).text
-    assert await followed(office) == {known.channel_id, picked.channel_id, CLUB}
+    assert await load_followed(office) == {known.channel_id, picked.channel_id, CLUB}
     assert (office.calls(DIALOGS), office.calls("contacts.resolveUsername")) == (requests, 0)
     await office.poll(picked.channel_id)
-    assert len(await office.stored(picked.channel_id)) == 1
+    assert len(await office.load_texts(picked.channel_id)) == 1
 
 
 async def test_a_list_is_read_again_politely_and_forgets_what_the_account_has_left(
     office: Office, control: Control, admin: Admin
 ) -> None:
-    stays, goes = simulated(control, posts=1), simulated(control, posts=1)
+    stays, goes = simulate_channel(control, posts=1), simulate_channel(control, posts=1)
     control.account(PHONE, joined=[stays.channel_id, goes.channel_id])
     stores = office.app.tenant(office.tenant_id)
     async with member_browser(office.app, office.tenant_id) as browser:
@@ -178,7 +180,7 @@ async def test_a_list_is_read_again_politely_and_forgets_what_the_account_has_le
 async def test_another_tenant_sees_neither_the_list_nor_its_requests(
     office: Office, control: Control
 ) -> None:
-    channel = simulated(control, posts=1)
+    channel = simulate_channel(control, posts=1)
     control.account(PHONE, joined=[channel.channel_id])
     async with member_browser(office.app, office.tenant_id) as browser:
         await send(browser, "./channels/joined")
@@ -192,7 +194,7 @@ async def test_another_tenant_sees_neither_the_list_nor_its_requests(
         page = (await other.open("./channels/requests")).text
         assert "is not in the list of joined channels" in page
         assert channel.title not in page
-    assert channel.channel_id in await followed(office)
+    assert channel.channel_id in await load_followed(office)
     assert await office.app.tenant(stranger).followed.channels() == ()
 
 
@@ -210,4 +212,4 @@ async def test_a_failed_request_is_tried_again_when_the_cause_is_gone(
         await browser.submit("./channels/requests/retry")
         await serve_all(office)
         assert "followed 1" in (await browser.open("./channels/requests")).text
-    assert channel.channel_id in await followed(office)
+    assert channel.channel_id in await load_followed(office)

@@ -36,7 +36,7 @@ def test_there_are_enough_hostile_contents_of_every_kind() -> None:
         contents.bodies,
     )
     assert all(len(kind()) >= 3 for kind in kinds)
-    assert contents.counted() >= 60
+    assert contents.count_contents() >= 60
 
 
 async def test_others_are_served_while_hostile_contents_come_by(servers: OwnServers, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from testkit.programs import kill, simulator
 from testkit.servers import OwnServers, own_servers
 from tests.deploy.watching import metrics_without_data, panels_without_data, watching
 from tests.deploy.watching import until as seen
-from tests.journeys.installation import Installation, installed, until
+from tests.journeys.installation import Installation, open_installation, until
 
 TAKEN_OVER_SECONDS = 80.0
 HANDED_OVER_SECONDS = 10.0
@@ -68,7 +68,7 @@ async def trouble(
     servers: OwnServers, telegram: ControlClient, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Trouble]:
     """Four processes with an account each, of which one is frozen and one is killed."""
-    async with installed(servers, telegram, tmp_path_factory.mktemp("crew"), number=1) as crew:
+    async with open_installation(servers, telegram, tmp_path_factory.mktemp("crew"), number=1) as crew:
         await share(crew, "sleeper")
         await until(lambda: crew.is_read("sleeper"), "the sleeper has read its channels")
         crew.running["sleeper"].send_signal(signal.SIGSTOP)
@@ -123,7 +123,9 @@ async def test_in_good_weather_every_panel_draws_a_real_process_and_no_alert_wak
 ) -> None:
     del trouble  # begun before, so that its time passes meanwhile
     port = free_port()
-    async with installed(servers, telegram, tmp_path, number=2, INGEST_PORT=str(port)) as installation:
+    async with open_installation(
+        servers, telegram, tmp_path, number=2, INGEST_PORT=str(port)
+    ) as installation:
         with watching(f"127.0.0.1:{port}") as watcher:
             installation.start("watched")
             seen(lambda: watcher.values("count_over_time(up[1m]) >= 2 and up == 1"), seconds=60)
@@ -147,7 +149,7 @@ async def test_when_every_channel_fails_health_is_stale_although_ticks_run_and_a
     del trouble  # begun before, so that its time passes meanwhile
     port = free_port()
     more = {"INGEST_PORT": str(port), "PARSER_SCHEDULER_INTERVAL_SEC": "2"}
-    async with installed(servers, telegram, tmp_path, number=3, **more) as installation:
+    async with open_installation(servers, telegram, tmp_path, number=3, **more) as installation:
         refused = {"method": "messages.getHistory", "code": 500, "message": "RPC_CALL_FAIL", "times": 10_000}
         with watching(f"127.0.0.1:{port}") as watcher:
             installation.start("watched")
@@ -185,12 +187,12 @@ async def test_the_account_of_a_process_that_was_killed_is_read_on_by_another_on
         seconds=LEASE_SECONDS + MARGIN_SECONDS + 10,
     )
     await until(lambda: crew.is_read("victim"), "the survivor reads on")
-    seconds = await landed_after(crew, "victim", trouble.killed_at)
+    seconds = await measure_landing(crew, "victim", trouble.killed_at)
     print(f"\nkilled: its channels are read again after {seconds:.1f} s")
     assert seconds < TAKEN_OVER_SECONDS
 
 
-async def landed_after(crew: Installation, name: str, moment: float) -> float:
+async def measure_landing(crew: Installation, name: str, moment: float) -> float:
     """Seconds between that moment and the storing of the last post: other tests may have run meanwhile."""
     ago = await crew.admin.fetchval(
         "SELECT extract(epoch FROM clock_timestamp() - max(stored_at)) FROM posts WHERE channel_id = ANY($1)",

@@ -63,7 +63,7 @@ class Shell:
     environ: dict[str, str]
     ports: dict[str, str]
 
-    def written(self, text: str) -> str:
+    def replace_ports(self, text: str) -> str:
         for there, here in self.ports.items():
             text = (
                 text.replace(f"localhost:{there}", f"127.0.0.1:{here}")
@@ -75,7 +75,7 @@ class Shell:
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
         command = (
             f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; {DOCKER}\n'
-            f"set -o pipefail; {self.written(line)}"
+            f"set -o pipefail; {self.replace_ports(line)}"
         )
         return subprocess.run(
             ["bash", "-c", command],
@@ -135,7 +135,7 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
             await redis.aclose()
             made = Shell(folder, own, ports)
             settings = re.findall(r"```ini\n(.*?)```", TRY_IT, re.DOTALL)[0]
-            (folder / ".env").write_text(made.written(settings), encoding="utf-8")
+            (folder / ".env").write_text(made.replace_ports(settings), encoding="utf-8")
             for line in BEFORE:
                 made.must(line)
             values = dict(

@@ -26,7 +26,7 @@ from telegram_assistant.web.cookies import SESSION
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import Engine, free_port
 from testkit.programs import INGEST, WORKER, kill, program, simulator
-from testkit.web_clients import begin_session, public_id_of
+from testkit.web_clients import begin_session, load_public_id
 from tests.journeys.installation import until
 
 API = ("telegram_assistant", "run", "--roles", "api")
@@ -117,7 +117,7 @@ async def operator(own: dict[str, str]) -> AsyncIterator[Operator]:
             )
         member = await app.system.users.join(tenant.tenant_id, "operator", role=MemberRole.OWNER)
         token = (await begin_session(app, member.user_id)).token
-        page = f"/t/{await public_id_of(app, token, tenant.tenant_id)}/operations/numbers"
+        page = f"/t/{await load_public_id(app, token, tenant.tenant_id)}/operations/numbers"
     base_url = f"http://127.0.0.1:{own['API_PORT']}"
     async with httpx.AsyncClient(
         base_url=base_url, cookies={SESSION: token}, headers={"Accept-Language": "en"}, timeout=30
@@ -171,7 +171,7 @@ async def watch_under_load(operator: Operator, telegram: ControlClient) -> None:
             if len(seen) <= POSTS:
                 telegram.post(CITY, f"Новость номер {len(seen)}: на площади открыли фонтан.")
             asked_at, page = time.monotonic(), await operator.look()
-            now = processed(await operator.metrics("WORKER"))
+            now = count_processed(await operator.metrics("WORKER"))
             at_least = next(
                 (
                     counts
@@ -198,7 +198,7 @@ async def says_both_are_missing(operator: Operator) -> bool:
     return (
         "No process runs the role worker." in page
         and "No process runs the role ingest." in page
-        and page.count(">away</span>") == 2
+        and page.count(">missing</span>") == 2
     )
 
 
@@ -253,14 +253,14 @@ async def agrees(operator: Operator) -> bool:
 
 async def minutes_add_up(own: dict[str, str], operator: Operator) -> bool:
     """The worker stores them a little later than it reports itself."""
-    return await saved_minutes(own) == {
+    return await load_minutes(own) == {
         name: stage_figures["processed"]
         for name, stage_figures in figures(await operator.look()).items()
         if stage_figures["processed"]
     }
 
 
-async def saved_minutes(environ: dict[str, str]) -> dict[str, int]:
+async def load_minutes(environ: dict[str, str]) -> dict[str, int]:
     connection = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
     try:
         rows = await connection.fetch(
@@ -279,7 +279,7 @@ async def ask(environ: dict[str, str], query: str) -> object:
         await connection.close()
 
 
-def processed(metrics: Metrics) -> dict[str, int]:
+def count_processed(metrics: Metrics) -> dict[str, int]:
     return {
         stage.name: int(metrics.total("stage_processed_total", stage=stage.name) or 0) for stage in PIPELINE
     }

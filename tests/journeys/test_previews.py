@@ -11,7 +11,7 @@ import pytest
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port
-from testkit.programs import INGEST, program, texts_of, tga
+from testkit.programs import INGEST, load_texts, program, tga
 from testkit.simulators import simulator
 from tests.journeys.installation import until
 
@@ -81,7 +81,7 @@ async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(
         output = beginner.tga("channels", "coverage")
         assert "preview" in output
         assert "rounded" in output
-    everything = {number: text for (_, number), text in texts_of(beginner.telegram, [TECH]).items()}
+    everything = {number: text for (_, number), text in load_texts(beginner.telegram, [TECH]).items()}
     by_preview = {
         row["message_id"]: row["text"]
         for row in await beginner.admin.fetch("SELECT message_id, text FROM posts")

@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
-from testkit.programs import INGEST, WORKER, kill, program, simulator, texts_of, tga, until
+from testkit.programs import INGEST, WORKER, kill, load_texts, program, simulator, tga, until
 from testkit.servers import OwnServers, own_servers
 
 CITY, TECH = 1_500_000_001, 1_500_000_002
@@ -85,17 +85,17 @@ async def test_a_post_is_found_although_every_process_is_killed_once(
     await subscribe(settings)
 
     with program(*INGEST, environ=environ, log=log) as first_ingest:
-        await happened(settings, "SELECT count(*) > 0 FROM posts", "the first page has landed")
+        await wait_for_row(settings, "SELECT count(*) > 0 FROM posts", "the first page has landed")
         kill(first_ingest)
     with program(*WORKER, environ=environ, log=log) as first_worker:
-        await happened(settings, "SELECT count(*) > 0 FROM post_search", "the first words are stored")
+        await wait_for_row(settings, "SELECT count(*) > 0 FROM post_search", "the first words are stored")
         kill(first_worker)
     with program(*INGEST, environ=environ, log=log), program(*WORKER, environ=environ, log=log):
         servers.kill("redis")
         telegram.post(CITY, "Пока хранилище лежало, в парке нашли редкую сойку.")
         servers.run("up", "redis")
         # nobody may use the account of a process that was killed before its lease and a margin are over
-        await happened(
+        await wait_for_row(
             settings,
             "SELECT count(*) > 0 FROM posts WHERE text LIKE '%сойку%'",
             "the new post has landed",
@@ -113,18 +113,18 @@ async def test_a_post_is_found_although_every_process_is_killed_once(
         # A killed database forgets the last deletions from the outbox; nothing else would announce those
         # posts for an hour.
         assert tga("streams", "refill", environ=environ, folder=tmp_path).returncode == 0
-        await happened(settings, "SELECT count(*) = 0 FROM outbox", "nothing is on its way any more")
+        await wait_for_row(settings, "SELECT count(*) = 0 FROM outbox", "nothing is on its way any more")
         missing = (
             "SELECT count(*) = 0 FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) "
             "WHERE s.channel_id IS NULL"
         )
-        await happened(settings, missing, "every post has its words")
+        await wait_for_row(settings, missing, "every post has its words")
 
     for channel_id in (CITY, TECH):
         stored = await ask(
             settings, f"SELECT jsonb_object_agg(message_id, text) FROM posts WHERE channel_id = {channel_id}"
         )
-        assert {(channel_id, int(number)): text for number, text in json.loads(stored).items()} == texts_of(
+        assert {(channel_id, int(number)): text for number, text in json.loads(stored).items()} == load_texts(
             telegram, [channel_id]
         )
     output = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
@@ -138,7 +138,7 @@ async def test_a_post_is_found_although_every_process_is_killed_once(
     assert "Traceback" not in tga("streams", "--once", environ=environ, folder=tmp_path).stderr
 
 
-async def happened(settings: Settings, query: str, what: str, seconds: float = 60) -> None:
+async def wait_for_row(settings: Settings, query: str, what: str, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while True:
         with suppress(

@@ -30,7 +30,7 @@ async def get(fetcher: PageFetcher, url: str) -> FetchedResponse:
     return await fetcher.get(url, before=at_once)
 
 
-async def refused(fetcher: PageFetcher, url: str) -> str:
+async def refusal_status(fetcher: PageFetcher, url: str) -> str:
     with pytest.raises(Unreadable) as refusal:
         await get(fetcher, url)
     return refusal.value.status
@@ -51,7 +51,7 @@ async def test_without_the_guard_these_tricks_would_work(web: Web, trick: str) -
 
 @every_trick
 async def test_a_trick_reaches_nothing(web: Web, fetcher: PageFetcher, trick: str) -> None:
-    assert await refused(fetcher, trick.replace("{port}", str(web.port))) == PageStatus.BLOCKED
+    assert await refusal_status(fetcher, trick.replace("{port}", str(web.port))) == PageStatus.BLOCKED
     assert web.inside.connections == web.outside.connections == 0
 
 
@@ -64,12 +64,12 @@ async def test_a_trick_behind_a_redirect_reaches_nothing(web: Web, fetcher: Page
         .replace("\x00", "%00")
     )
     web.outside.pages["/start"] = redirect(location)
-    status = await refused_or_outside(fetcher, web)
+    status = await fetch_or_refusal(fetcher, web)
     assert web.inside.connections == 0
     assert status in {PageStatus.BLOCKED, PageStatus.FAILED, "stayed outside"}
 
 
-async def refused_or_outside(fetcher: PageFetcher, web: Web) -> str:
+async def fetch_or_refusal(fetcher: PageFetcher, web: Web) -> str:
     """A location without a scheme of its own is a path of the site that redirects: that site may answer."""
     try:
         fetched = await get(fetcher, web.url("/start"))
@@ -84,7 +84,7 @@ async def refused_or_outside(fetcher: PageFetcher, web: Web) -> str:
 )
 async def test_every_kind_of_redirect_is_checked(web: Web, fetcher: PageFetcher, status: str) -> None:
     web.outside.pages["/start"] = redirect(f"http://127.0.0.1:{web.port}/", status)
-    assert await refused(fetcher, web.url("/start")) == PageStatus.BLOCKED
+    assert await refusal_status(fetcher, web.url("/start")) == PageStatus.BLOCKED
     assert web.inside.connections == 0
 
 
@@ -95,7 +95,7 @@ async def test_the_last_of_many_redirects_is_checked_like_the_first(
     for hop in range(hops):
         web.outside.pages[f"/{hop}"] = redirect(f"/{hop + 1}")
     web.outside.pages[f"/{hops}"] = redirect(f"//127.0.0.1:{web.port}/")
-    assert await refused(fetcher, web.url("/0")) in {PageStatus.BLOCKED, PageStatus.FAILED}
+    assert await refusal_status(fetcher, web.url("/0")) in {PageStatus.BLOCKED, PageStatus.FAILED}
     assert web.inside.connections == 0
 
 
@@ -128,7 +128,7 @@ async def test_a_name_that_changes_its_mind_between_two_redirects_is_refused(web
         Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000
     )
     web.outside.pages["/"] = redirect("/again")
-    assert await refused(fetcher, web.url()) == PageStatus.BLOCKED
+    assert await refusal_status(fetcher, web.url()) == PageStatus.BLOCKED
     assert web.inside.connections == 0
     await fetcher.close()
 

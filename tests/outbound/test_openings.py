@@ -20,8 +20,8 @@ from telegram_assistant.outbound.openings import Openings
 from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.translation import say
-from testkit.receiving import Webhook, served
+from telegram_assistant.translation import translate
+from testkit.receiving import Webhook, serve
 
 NEEDED = {"DATABASE_URL": "postgresql://u:p@db.example/x", "REDIS_URL": "redis://cache.example/0"}
 PUBLIC = "93.184.215.14"
@@ -233,7 +233,7 @@ async def test_what_no_setting_can_open_does_not_name_the_settings(url: str) -> 
 
 
 async def test_the_refusal_is_said_in_russian_too() -> None:
-    russian = say(await refusal(guard_of(), "http://n8n:5678/"), "ru")
+    russian = translate(await refusal(guard_of(), "http://n8n:5678/"), "ru")
     assert "OUTBOUND_ALLOWED_HOSTS" in russian
     assert "оператор" in russian
 
@@ -274,7 +274,7 @@ def test_entries_have_one_form() -> None:
 
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
-    async with served(Webhook()) as server:
+    async with serve(Webhook()) as server:
         yield server
 
 
@@ -302,4 +302,4 @@ async def test_a_request_reaches_an_opened_receiver_and_no_other(webhook: Webhoo
         client = WebhookClient(outbound_guard(settings_of(**environ)))
         assert (await send(client) is None) == is_open
         await client.close()
-    assert len(webhook.taken) == 1
+    assert len(webhook.requests) == 1

@@ -12,7 +12,7 @@ from telegram_assistant.previews.reader import PreviewReader
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, CLUB
-from tests.ingest.office import say, simulated
+from tests.ingest.office import say, simulate_channel
 from tests.previews.turns import EverybodysTurn
 
 CHANNEL = Readable(ChannelId(CITY), username="gorod_news")
@@ -39,14 +39,14 @@ async def test_pages_prove_what_lies_between_and_the_last_one_everything_below(
 async def test_a_date_is_searched_for_in_few_steps(
     previews: PreviewReader, control: Control, turns: EverybodysTurn
 ) -> None:
-    channel = simulated(control, posts=900, every=60)
+    channel = simulate_channel(control, posts=900, every=60)
     readable = Readable(ChannelId(channel.channel_id), username=channel.username)
     for age_minutes in (3, 15, 100, 400, 880):
         moment = datetime.fromtimestamp(time.time() - age_minutes * 60, UTC)
         wanted = max(number for number in range(1, 901) if channel.date_of(number) < moment.timestamp())
-        turns.taken = 0
+        turns.turns = 0
         assert await previews.last_before(readable, moment) == wanted
-        assert turns.taken <= 12
+        assert turns.turns <= 12
     assert await previews.last_before(readable, datetime(2020, 1, 1, tzinfo=UTC)) == 0
     assert await previews.last_before(readable, datetime.now(UTC)) in {899, 900}
 
@@ -54,7 +54,7 @@ async def test_a_date_is_searched_for_in_few_steps(
 async def test_a_date_is_found_although_everything_before_it_was_deleted(
     previews: PreviewReader, control: Control
 ) -> None:
-    channel = simulated(control, posts=200, every=60)
+    channel = simulate_channel(control, posts=200, every=60)
     control.delete(channel.channel_id, range(1, 101))
     readable = Readable(ChannelId(channel.channel_id), username=channel.username)
     moment = datetime.fromtimestamp(channel.date_of(120), UTC)
@@ -68,7 +68,7 @@ async def test_who_shows_no_preview_is_not_followed_elsewhere(
     with pytest.raises(AccessLost, match="@nobody_has_this shows no public preview"):
         await previews.find("nobody_has_this")
     control.change_channel(CITY, preview=False)
-    with pytest.raises(AccessLost, match="its owner has switched the preview off"):
+    with pytest.raises(AccessLost, match="its owner turned the preview off"):
         await previews.newest(CHANNEL)
     assert sim.counters.web_requests == 2
 
@@ -118,7 +118,7 @@ async def test_pages_that_are_written_differently_are_told(previews: PreviewRead
 async def test_a_post_that_comes_while_pages_are_turned_is_proven_by_the_next_one_only(
     previews: PreviewReader, control: Control
 ) -> None:
-    channel = simulated(control, posts=30)
+    channel = simulate_channel(control, posts=30)
     readable = Readable(ChannelId(channel.channel_id), username=channel.username)
     newest = await previews.newest(readable)
     say(channel, "новое")

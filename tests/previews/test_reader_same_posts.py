@@ -86,7 +86,7 @@ def comparable(post: Post, *, first: Post, seen: Post, alive: Collection[Message
     )
 
 
-def shown(post: Post) -> Post:
+def comparable_post(post: Post) -> Post:
     return replace(post, content_hash=b"", facts={"edited": True} if post.facts.get("edited") else {})
 
 
@@ -119,7 +119,7 @@ async def test_the_same_channel_by_account_and_by_preview_gives_the_same_posts(
     for number, post in sorted(by_account.items()):
         first = post if post.grouped_id is None else albums.setdefault(post.grouped_id, post)
         seen = by_preview[number]
-        assert shown(seen) == comparable(post, first=first, seen=seen, alive=by_account.keys())
+        assert comparable_post(seen) == comparable(post, first=first, seen=seen, alive=by_account.keys())
 
 
 async def test_what_previews_cannot_see_is_said_in_the_facts(

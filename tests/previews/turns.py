@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class EverybodysTurn:
-    taken: int = 0
+    turns: int = 0
     rests: list[float] = field(default_factory=list)
 
     async def next(self) -> None:
-        self.taken += 1
+        self.turns += 1
 
     async def rest(self, seconds: float) -> None:
         self.rests.append(seconds)

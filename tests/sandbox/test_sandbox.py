@@ -60,7 +60,7 @@ class House:
     targets: dict[str, Any]
     environ: dict[str, str]
 
-    async def attacked(self, how: str) -> Got:
+    async def attack(self, how: str) -> Got:
         environ = {**self.environ, "PATH": "/usr/bin:/bin"}
         command = [sys.executable, str(HERE / "victim.py"), how, json.dumps(self.targets)]
         process = await asyncio.create_subprocess_exec(*command, cwd=self.folder, env=environ, stdout=PIPE)
@@ -74,12 +74,12 @@ async def house(environ: dict[str, str]) -> AsyncIterator[House]:
     redis = Redis.from_url(environ["REDIS_URL"])
     await redis.set("tga-secret-test", "tga-secret-in-redis")
     with tempfile.TemporaryDirectory(prefix="tga-house-") as folder:
-        yield furnished(Path(folder), environ)
+        yield furnish_house(Path(folder), environ)
     await redis.delete("tga-secret-test")
     await redis.aclose()
 
 
-def furnished(folder: Path, environ: dict[str, str]) -> House:
+def furnish_house(folder: Path, environ: dict[str, str]) -> House:
     folder.chmod(0o755)
     for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def successes(got: dict[str, list[str]]) -> list[str]:
 
 
 async def test_without_the_sandbox_the_hostile_parser_gets_everything(house: House) -> None:
-    got = await house.attacked("as before")
+    got = await house.attack("as before")
     gained = {
         secret for leaked in got["secrets"].values() for secret in leaked if secret.startswith("tga-secret")
     }
@@ -117,7 +117,7 @@ async def test_without_the_sandbox_the_hostile_parser_gets_everything(house: Hou
 
 @pytest.mark.parametrize("how", ["parser", "ocr"])
 async def test_a_hostile_parser_reads_no_secret_and_opens_no_socket(house: House, how: str) -> None:
-    got = await house.attacked(how)
+    got = await house.attack(how)
     assert len(got["secrets"]) >= 10
     assert {kind: successes(some) for kind, some in got.items() if kind != "mischief"} == {
         "secrets": [],
@@ -127,11 +127,11 @@ async def test_a_hostile_parser_reads_no_secret_and_opens_no_socket(house: House
 
 @pytest.mark.parametrize("how", ["parser", "ocr"])
 async def test_a_hostile_parser_touches_no_process_and_no_file(house: House, how: str) -> None:
-    assert successes((await house.attacked(how))["mischief"]) == []
+    assert successes((await house.attack(how))["mischief"]) == []
 
 
 async def test_a_hostile_browser_reads_no_secret_and_connects_to_nothing_but_its_proxy(house: House) -> None:
-    got = await house.attacked("browser")
+    got = await house.attack("browser")
     assert successes(got["secrets"]) == []
     # Whoever drives it connects to it. A socket in a folder is protected by its permissions: a browser
     # started by root is another user.
@@ -194,7 +194,7 @@ async def test_doctor_says_what_protects_readers() -> None:
     (finding,) = await examine(read_group(CrawlSettings, {}))
     assert finding.verdict is Severity.OK
     assert "Landlock ABI" in str(finding.what)
-    assert "no files, no network" in str(finding.what)
+    assert "no files and no network" in str(finding.what)
 
 
 async def test_doctor_asks_the_running_crawler_what_protects_its_browser() -> None:

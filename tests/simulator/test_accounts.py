@@ -53,7 +53,7 @@ async def test_nonsense_and_banned_numbers_get_no_code(control: Control, make_cl
 
 async def test_logging_out_ends_the_login(sim: Simulator, make_client: MakeClient) -> None:
     client = await make_client()
-    record = next(sim.keys.of(PHONE))
+    record = next(sim.keys.records_of(PHONE))
     await client.log_out()
     assert record.phone is None
 

@@ -311,14 +311,14 @@ async def test_what_was_never_written_is_not_found_and_trouble_reaches_the_newsp
 def test_links_lead_where_one_wants_and_nothing_else_changes(demo: Demo) -> None:
     elsewhere = Demo(seed=1, present=NOW, clock=lambda: NOW, site="http://127.0.0.1:8446")
 
-    def said(world: Demo) -> list[str]:
+    def list_posts(world: Demo) -> list[str]:
         return [
             repr(channel.get(number))
             for channel in world.channels[:6]
             for number in range(1, channel.newest_id + 1)
         ]
 
-    texts, other = said(demo), said(elsewhere)
+    texts, other = list_posts(demo), list_posts(elsewhere)
     assert texts != other
     for text, another in zip(texts, other, strict=True):
         if "news.example" not in text:

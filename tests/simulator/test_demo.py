@@ -21,7 +21,7 @@ from telegram_simulator.world.demo.packs import LANGUAGES, packs
 from telegram_simulator.world.demo.plan import DAY, HOUR, Edit, Kind, Planned, Role
 from telegram_simulator.world.demo.texts import core_of, text_of, values_of, version_at
 from telegram_simulator.world.demo.timeline import Act
-from telegram_simulator.world.demo.wording import drawn, said
+from telegram_simulator.world.demo.wording import draw_values, fill_template
 from telegram_simulator.world.post import Photo, Service
 from telegram_simulator.world.world import World
 from testkit.cpu_time import cpu_limit
@@ -57,7 +57,7 @@ def test_every_sentence_can_be_said_in_both_languages() -> None:
     for slots, language, sentences in sources:
         for sentence in sentences:
             for _ in range(5):
-                made = said(sentence, drawn(slots, hand), language, hand)
+                made = fill_template(sentence, draw_values(slots, hand), language, hand)
                 assert not re.search(r"[{}\[\]|]|  | ,|\.\.", made), made
                 assert language == "ru" or not re.search("[а-яё]", made, re.IGNORECASE), made
 
@@ -75,7 +75,7 @@ def test_every_sentence_can_be_said_in_both_languages() -> None:
     ],
 )
 def test_a_russian_noun_agrees_with_its_number(count: int, noun: str) -> None:
-    assert said("{n:дом|дома|домов}", {"n": count}, "ru", random.Random(1)) == noun
+    assert fill_template("{n:дом|дома|домов}", {"n": count}, "ru", random.Random(1)) == noun
 
 
 def test_there_are_channels_with_character(demo: Demo) -> None:
@@ -265,7 +265,7 @@ async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey)
             await asyncio.sleep(0.02)
     life.cancel()
 
-    def told(demo: Demo) -> list[tuple[object, ...]]:
+    def list_truth(demo: Demo) -> list[tuple[object, ...]]:
         lines = truth(World(seed=1, clock=lambda: NOW, channels=demo.channels))
         return [
             (
@@ -280,7 +280,7 @@ async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey)
         ]
 
     assert simulator.counters.posts_live > 50
-    assert told(living) == told(later)
+    assert list_truth(living) == list_truth(later)
 
 
 async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp
     def at_pace(steps: list[int]) -> Demo:
         return Demo(seed=1, present=NOW, clock=lambda: moment[0], days=2, steps=steps)
 
-    def told(demo: Demo) -> list[tuple[object, ...]]:
+    def list_truth(demo: Demo) -> list[tuple[object, ...]]:
         lines = truth(World(seed=1, clock=lambda: moment[0], channels=demo.channels))
         return [
             (line["channel_id"], line["message_id"], line["date"], line["text"], line["deleted_at"])
@@ -297,7 +297,7 @@ async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp
         ]
 
     living = at_pace(journal.steps)
-    before = told(living)
+    before = list_truth(living)
     simulator = Simulator(
         World(seed=1, clock=lambda: moment[0], channels=living.channels), rsa_key, Options(limits={})
     )
@@ -311,8 +311,8 @@ async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp
         lines.write("17")  # a step that was not written to its end
 
     steps = Journal(tmp_path / "journal").steps
-    after = told(at_pace(steps))
-    assert after == told(living)
+    after = list_truth(at_pace(steps))
+    assert after == list_truth(living)
     assert {line[:2] for line in before} <= {line[:2] for line in after}
     new = [line for line in after if line[2] > NOW]  # type: ignore[operator]  # a date
     assert len(new) > 200
@@ -332,7 +332,7 @@ def test_what_others_post_in_between_shifts_ids_and_nothing_else(rsa_key: RsaKey
         for event in demo.timeline.until(NOW + DAY)
         if event.act is Act.POST and event.post.channel.index == 0 and event.post.story is not None
     )
-    control.tell_foretold(channel, demo.posted(happening.post, channel.newest_id + 1))
+    control.publish_foretold(channel, demo.publish(happening.post, channel.newest_id + 1))
     assert channel.newest_id == stranger.message_id + 1
     assert channel.about(stranger.message_id) == {}
     assert happening.post.story is not None

@@ -8,15 +8,15 @@ from telethon import TelegramClient, errors, events
 from telethon.tl import functions, types
 
 from telegram_simulator.control.operations import Control
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, CLUB, TECH
 from tests.simulator.conftest import PHONE
 
 
 @pytest.fixture
-def people(sim: Simulator) -> People:
-    return People(sim)
+def other_apps(sim: Simulator) -> OtherApps:
+    return OtherApps(sim)
 
 
 async def folders(client: TelegramClient) -> dict[str, Any]:
@@ -25,9 +25,9 @@ async def folders(client: TelegramClient) -> dict[str, Any]:
 
 
 async def test_a_folder_names_its_channels_so_that_they_can_be_opened(
-    people: People, client: TelegramClient
+    other_apps: OtherApps, client: TelegramClient
 ) -> None:
-    number = people.put_into_folder(PHONE, "Новости", [CITY, TECH], without=[CLUB], all_channels=True)
+    number = other_apps.put_into_folder(PHONE, "Новости", [CITY, TECH], without=[CLUB], all_channels=True)
     folder = (await folders(client))["Новости"]
     assert (
         folder.id,
@@ -42,23 +42,23 @@ async def test_a_folder_names_its_channels_so_that_they_can_be_opened(
     assert [chat.title for chat in opened.chats] == ["Городские новости", "Tech Daily"]
 
 
-async def test_changes_of_folders_are_told(people: People, client: TelegramClient) -> None:
+async def test_changes_of_folders_are_told(other_apps: OtherApps, client: TelegramClient) -> None:
     updates: asyncio.Queue[Any] = asyncio.Queue()
     client.add_event_handler(updates.put, events.Raw(types.UpdateDialogFilter))
     await client.get_me()
-    number = people.put_into_folder(PHONE, "Новости", [CITY])
-    assert people.put_into_folder(PHONE, "News", [CITY, TECH], number=number) == number
-    people.drop_folder(PHONE, number)
+    number = other_apps.put_into_folder(PHONE, "Новости", [CITY])
+    assert other_apps.put_into_folder(PHONE, "News", [CITY, TECH], number=number) == number
+    other_apps.drop_folder(PHONE, number)
     made, renamed, gone = [await asyncio.wait_for(updates.get(), 60) for _ in range(3)]
     assert (made.filter.title.text, renamed.filter.title.text, gone.filter) == ("Новости", "News", None)
     assert await folders(client) == {}
 
 
 async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
-    people: People, control: Control, sim: Simulator, client: TelegramClient
+    other_apps: OtherApps, control: Control, sim: Simulator, client: TelegramClient
 ) -> None:
     group = control.add_channel("Соседи", "sosedi_chat", group=True)
-    people.share_folder("AbCdEf", "Новости", [CITY, group.channel_id, CLUB])
+    other_apps.share_folder("AbCdEf", "Новости", [CITY, group.channel_id, CLUB])
     invite = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
     city, neighbours, club = invite.chats
     assert [peer.channel_id for peer in invite.peers] == [CITY, group.channel_id, CLUB]
@@ -78,9 +78,9 @@ async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
     assert len(page.messages) == 5
 
 
-async def test_a_link_without_channels_has_expired(people: People, client: TelegramClient) -> None:
-    people.share_folder("AbCdEf", "Новости", [CITY])
-    people.share_folder("AbCdEf", "", [])
+async def test_a_link_without_channels_has_expired(other_apps: OtherApps, client: TelegramClient) -> None:
+    other_apps.share_folder("AbCdEf", "Новости", [CITY])
+    other_apps.share_folder("AbCdEf", "", [])
     with pytest.raises(errors.BadRequestError, match="INVITE_SLUG_EXPIRED"):
         await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
     with pytest.raises(errors.BadRequestError, match="INVITE_SLUG_EMPTY"):

@@ -10,7 +10,7 @@ from telethon import TelegramClient, errors
 from telethon.tl import functions, types
 
 from telegram_simulator.control.operations import Control, NoSuchThing
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY
 from tests.simulator.conftest import PHONE, MakeClient
@@ -20,8 +20,8 @@ OUR_BOT = "77:AAbBcC"
 
 
 @pytest.fixture
-def people(sim: Simulator) -> People:
-    return People(sim)
+def other_apps(sim: Simulator) -> OtherApps:
+    return OtherApps(sim)
 
 
 @asynccontextmanager
@@ -35,17 +35,19 @@ async def waiting(code: Any) -> AsyncIterator[asyncio.Task[Any]]:
         task.cancel()
 
 
-async def finished(task: Awaitable[Any]) -> Any:
+async def finish(task: Awaitable[Any]) -> Any:
     return await asyncio.wait_for(task, 60)
 
 
-async def test_a_code_that_is_scanned_logs_its_shower_in(people: People, make_client: MakeClient) -> None:
+async def test_a_code_that_is_scanned_logs_its_shower_in(
+    other_apps: OtherApps, make_client: MakeClient
+) -> None:
     client = await make_client(phone=None)
     code = await client.qr_login()
     assert code.url.startswith("tg://login?token=")
     async with waiting(code) as task:
-        people.accept_login(PHONE, code.url)
-        assert (await finished(task)).phone == PHONE
+        other_apps.accept_login(PHONE, code.url)
+        assert (await finish(task)).phone == PHONE
     assert (await client.get_me()).phone == PHONE
 
 
@@ -59,19 +61,19 @@ async def test_another_client_of_the_person_accepts_a_code_once(
         assert isinstance(let_in, types.Authorization)
         with pytest.raises(errors.AuthTokenAlreadyAcceptedError):
             await client(functions.auth.AcceptLoginTokenRequest(code.token))
-        assert (await finished(task)).phone == PHONE
+        assert (await finish(task)).phone == PHONE
 
 
 async def test_an_account_with_a_password_is_asked_for_it_after_the_scan(
-    people: People, control: Control, make_client: MakeClient
+    other_apps: OtherApps, control: Control, make_client: MakeClient
 ) -> None:
     control.account(PHONE, password=SESAME)
     client = await make_client(phone=None)
     code = await client.qr_login()
     async with waiting(code) as task:
-        people.accept_login(PHONE)
+        other_apps.accept_login(PHONE)
         with pytest.raises(errors.SessionPasswordNeededError):
-            await finished(task)
+            await finish(task)
     with pytest.raises(errors.PasswordHashInvalidError):
         await client.sign_in(password=SESAME + "!")
     assert (await client.sign_in(password=SESAME)).phone == PHONE
@@ -79,25 +81,25 @@ async def test_an_account_with_a_password_is_asked_for_it_after_the_scan(
 
 @pytest.mark.parametrize("password", ["", SESAME])
 async def test_an_account_of_another_data_centre_is_logged_in_there(
-    people: People, control: Control, sim: Simulator, make_client: MakeClient, password: str
+    other_apps: OtherApps, control: Control, sim: Simulator, make_client: MakeClient, password: str
 ) -> None:
     control.account(PHONE, home_dc=4, password=password)
     client = await make_client(phone=None)
     code = await client.qr_login()
     async with waiting(code) as task:
-        people.accept_login(PHONE)
+        other_apps.accept_login(PHONE)
         if password:
             with pytest.raises(errors.SessionPasswordNeededError):
-                await finished(task)
+                await finish(task)
             await client.sign_in(password=password)
         else:
-            await finished(task)
+            await finish(task)
     assert (await client.get_me()).phone == PHONE
     assert (client.session.dc_id, client.session.port) == (4, sim.ports[4])
 
 
 async def test_a_code_that_nobody_scanned_in_time_is_of_no_use_and_a_new_one_is(
-    people: People, sim: Simulator, client: TelegramClient, make_client: MakeClient
+    other_apps: OtherApps, sim: Simulator, client: TelegramClient, make_client: MakeClient
 ) -> None:
     fresh = await make_client(phone=None)
     sim.faults.login_token_seconds = 0.0
@@ -105,16 +107,16 @@ async def test_a_code_that_nobody_scanned_in_time_is_of_no_use_and_a_new_one_is(
     with pytest.raises(errors.AuthTokenExpiredError):
         await client(functions.auth.AcceptLoginTokenRequest(code.token))
     with pytest.raises(NoSuchThing, match="AUTH_TOKEN_EXPIRED"):
-        people.accept_login(PHONE)
+        other_apps.accept_login(PHONE)
     sim.faults.login_token_seconds = 30.0
     await code.recreate()
     async with waiting(code) as task:
-        people.accept_login(PHONE)
-        assert (await finished(task)).phone == PHONE
+        other_apps.accept_login(PHONE)
+        assert (await finish(task)).phone == PHONE
 
 
 async def test_tokens_that_do_not_exist_or_were_not_accepted_open_nothing(
-    people: People, client: TelegramClient, make_client: MakeClient
+    other_apps: OtherApps, client: TelegramClient, make_client: MakeClient
 ) -> None:
     fresh = await make_client(phone=None)
     code = await fresh.qr_login()
@@ -123,7 +125,7 @@ async def test_tokens_that_do_not_exist_or_were_not_accepted_open_nothing(
     for token in (b"nothing", code.token):
         with pytest.raises(errors.AuthTokenInvalidError):
             await fresh(functions.auth.ImportLoginTokenRequest(token))
-    people.accept_login(PHONE)
+    other_apps.accept_login(PHONE)
     await fresh(functions.auth.ImportLoginTokenRequest(code.token))
     with pytest.raises(errors.AuthTokenAlreadyAcceptedError):
         await (await make_client(phone=None))(functions.auth.ImportLoginTokenRequest(code.token))
@@ -155,8 +157,8 @@ async def test_updates_reach_an_account_where_it_lives(
     client = await make_client(phone=None)
     code = await client.qr_login()
     async with waiting(code) as task:
-        People(sim).accept_login(PHONE)
-        await finished(task)
+        OtherApps(sim).accept_login(PHONE)
+        await finish(task)
     updates: asyncio.Queue[Any] = asyncio.Queue()
     client.add_event_handler(updates.put)
     await client.get_me()

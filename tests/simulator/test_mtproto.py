@@ -138,7 +138,13 @@ async def test_too_many_connections_are_turned_away_until_there_is_room(
     sim: Simulator, make_client: MakeClient
 ) -> None:
     sim.faults.too_many_connections = True
-    asyncio.get_running_loop().call_later(0.3, setattr, sim.faults, "too_many_connections", False)  # noqa: FBT003 -- setattr
+    asyncio.get_running_loop().call_later(
+        0.3,
+        setattr,
+        sim.faults,
+        "too_many_connections",
+        False,  # noqa: FBT003 -- setattr
+    )
     client = await make_client(connection_retries=20, retry_delay=0.1)
     assert (await client.get_me()).phone == PHONE
 
@@ -147,7 +153,13 @@ async def test_refused_connections_are_tried_again(sim: Simulator, make_client: 
     client = await make_client(connection_retries=50, retry_delay=0.05)
     sim.faults.refuse_connections = True
     sim.drop_connections()
-    asyncio.get_running_loop().call_later(0.3, setattr, sim.faults, "refuse_connections", False)  # noqa: FBT003 -- setattr
+    asyncio.get_running_loop().call_later(
+        0.3,
+        setattr,
+        sim.faults,
+        "refuse_connections",
+        False,  # noqa: FBT003 -- setattr
+    )
     await asyncio.sleep(0.05)
     assert (await asyncio.wait_for(client.get_me(), 30)).phone == PHONE
 
@@ -178,7 +190,7 @@ async def test_t18_layer_and_login_are_remembered_with_the_key(
     sim: Simulator, make_client: MakeClient
 ) -> None:
     client = await make_client(retry_delay=0)
-    record = next(sim.keys.of(PHONE))
+    record = next(sim.keys.records_of(PHONE))
     assert record.layer is not None
     sessions = set(record.sessions)
     sim.drop_connections(PHONE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, TECH
 from telegram_simulator.world.world import HOME_DC
@@ -58,7 +58,7 @@ async def test_kurigram_connects_with_a_stored_key_pages_through_posts_and_sees_
 ) -> None:
     """At full size through all five thousand posts of a channel."""
     count = 5000 if request.config.getoption("full") else 500
-    people = People(sim)
+    people = OtherApps(sim)
     people.put_into_folder(PHONE, "Новости", [CITY])
     people.share_folder("AbCdEf", "Новости", [TECH])
     login = (str(HOME_DC), sim.new_login(PHONE).hex(), str(sim.world.account(PHONE).user_id))

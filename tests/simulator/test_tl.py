@@ -9,7 +9,7 @@ from telethon.tl import types
 
 from telegram_simulator.tl.media import access_hash_of
 from telegram_simulator.tl.messages import message_bytes
-from telegram_simulator.tl.objects import channel_object, when
+from telegram_simulator.tl.objects import channel_object, moment_of
 from telegram_simulator.world.channel import Channel, Listed
 from telegram_simulator.world.post import (
     Document,
@@ -93,11 +93,11 @@ def test_a_message_is_what_telethon_would_write(post: Post, protected: bool) -> 
     written = message_bytes(
         post, channel_id=77, group_id=88, protected=protected, reference=lambda _id: reference
     )
-    assert written == bytes(expected(post, protected=protected, reference=reference))
+    assert written == bytes(expected_message(post, protected=protected, reference=reference))
     assert BinaryReader(written).tgread_object().id == post.message_id
 
 
-def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
+def expected_message(post: Post, *, protected: bool, reference: bytes) -> Any:
     reply = None if post.reply_to is None else types.MessageReplyHeader(reply_to_msg_id=post.reply_to)
     if post.service is not None:
         actions = {
@@ -109,7 +109,7 @@ def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
         return types.MessageService(
             id=post.message_id,
             peer_id=types.PeerChannel(77),
-            date=when(post.date),
+            date=moment_of(post.date),
             action=action,
             post=True,
             reply_to=reply,
@@ -119,7 +119,9 @@ def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
         None
         if origin is None
         else types.MessageFwdHeader(
-            when(origin.date), from_id=types.PeerChannel(origin.channel_id), channel_post=origin.message_id
+            moment_of(origin.date),
+            from_id=types.PeerChannel(origin.channel_id),
+            channel_post=origin.message_id,
         )
     )
     replies = (
@@ -131,7 +133,7 @@ def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
     return types.Message(
         id=post.message_id,
         peer_id=types.PeerChannel(77),
-        date=when(post.date),
+        date=moment_of(post.date),
         message=post.text,
         post=True,
         noforwards=protected or None,
@@ -142,7 +144,7 @@ def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
         views=post.views,
         forwards=post.forwards,
         replies=replies,
-        edit_date=None if post.edit_date is None else when(post.edit_date),
+        edit_date=None if post.edit_date is None else moment_of(post.edit_date),
         edit_hide=(post.edit_date is not None and post.edit_hidden) or None,
         post_author=post.author,
         grouped_id=post.grouped_id,
@@ -170,7 +172,7 @@ def expected_media(attached: Media | None, post: Post, reference: bytes) -> Any:
             size = types.PhotoSize("x", file.width, file.height, file.size)
             return types.MessageMediaPhoto(
                 photo=types.Photo(
-                    file.file_id, access_hash_of(file), reference, when(post.date), [size], file.dc_id
+                    file.file_id, access_hash_of(file), reference, moment_of(post.date), [size], file.dc_id
                 )
             )
         case Document(file, name):
@@ -187,7 +189,7 @@ def expected_media(attached: Media | None, post: Post, reference: bytes) -> Any:
                 file.file_id,
                 access_hash_of(file),
                 reference,
-                when(post.date),
+                moment_of(post.date),
                 file.kind.value,
                 file.size,
                 file.dc_id,
@@ -243,7 +245,7 @@ def test_a_channel_is_what_telethon_would_write(
             id=77,
             title=title,
             photo=types.ChatPhotoEmpty(),
-            date=when(1000),
+            date=moment_of(1000),
             broadcast=True,
             left=not joined or None,
             noforwards=protected or None,

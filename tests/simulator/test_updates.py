@@ -18,7 +18,7 @@ from telegram_simulator.world.world import HOME_DC
 from tests.simulator.conftest import PHONE, MakeClient, session_for
 
 
-class Heard:
+class RecordedUpdates:
     """What a client's handlers were told."""
 
     def __init__(self, client: TelegramClient) -> None:
@@ -46,16 +46,16 @@ async def until(happened: Callable[[], bool], seconds: float = 30) -> None:
 
 
 @pytest.fixture
-async def listening(control: Control, make_client: MakeClient) -> tuple[TelegramClient, Heard]:
+async def listening(control: Control, make_client: MakeClient) -> tuple[TelegramClient, RecordedUpdates]:
     control.account(PHONE, joined=[CITY, TECH])
     client = await make_client(retry_delay=0)
-    listener = Heard(client)
+    listener = RecordedUpdates(client)
     await client.get_me()
     return client, listener
 
 
 async def test_new_posts_edits_deletions_and_views_are_pushed(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     client, listener = listening
     seen_views: list[int] = []
@@ -74,7 +74,7 @@ async def test_new_posts_edits_deletions_and_views_are_pushed(
 
 
 async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     client, listener = listening
     before = (await client.get_messages("gorod_news", ids=40)).message
@@ -88,7 +88,7 @@ async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit
 
 
 async def test_nothing_is_pushed_for_channels_that_were_not_joined(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     _, listener = listening
     control.post(1_000_000_003, "unheard")
@@ -98,7 +98,7 @@ async def test_nothing_is_pushed_for_channels_that_were_not_joined(
 
 
 async def test_a_gap_is_recovered_by_the_next_update(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     _, listener = listening
     control.post(CITY, "first")
@@ -111,7 +111,7 @@ async def test_a_gap_is_recovered_by_the_next_update(
 
 
 async def test_t1_a_difference_that_is_too_long_loses_everything_in_silence(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     client, listener = listening
     control.post(CITY, "first")
@@ -125,7 +125,7 @@ async def test_t1_a_difference_that_is_too_long_loses_everything_in_silence(
 
 
 async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(
-    sim: Simulator, control: Control, listening: tuple[TelegramClient, Heard]
+    sim: Simulator, control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     client, listener = listening
     control.post(CITY, "first")
@@ -145,7 +145,7 @@ async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(
 
 
 async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(
-    sim: Simulator, listening: tuple[TelegramClient, Heard]
+    sim: Simulator, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     client, _ = listening
     before = sim.counters.calls[PHONE, "updates.getDifference"]
@@ -159,7 +159,7 @@ async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(
 
 
 async def test_t4_a_channel_is_known_only_from_its_first_update_on(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     _, listener = listening
     for _ in range(5):
@@ -189,7 +189,7 @@ async def test_t5_only_a_session_that_keeps_its_counters_catches_up_after_a_rest
         return made
 
     first = await make_client(session=session())
-    listener = Heard(first)
+    listener = RecordedUpdates(first)
     await first.get_me()
     control.post(CITY, "first")
     await until(lambda: listener.new == [41])
@@ -197,7 +197,7 @@ async def test_t5_only_a_session_that_keeps_its_counters_catches_up_after_a_rest
     for _ in range(30):
         control.post(CITY, "while down")
     second = await make_client(session=session(), catch_up=True)
-    listener = Heard(second)
+    listener = RecordedUpdates(second)
     if expected:
         await until(lambda: len(listener.new) == expected)
     else:
@@ -208,7 +208,7 @@ async def test_t5_only_a_session_that_keeps_its_counters_catches_up_after_a_rest
 async def test_t7_a_burst_arrives_whole_and_in_order(control: Control, make_client: MakeClient) -> None:
     control.account(PHONE, joined=[CITY])
     client = await make_client(sequential_updates=True)
-    listener = Heard(client)
+    listener = RecordedUpdates(client)
     await client.get_me()
     for number in range(1000):
         control.post(CITY, f"burst {number}")
@@ -217,7 +217,7 @@ async def test_t7_a_burst_arrives_whole_and_in_order(control: Control, make_clie
 
 
 async def test_t8_an_album_is_pushed_as_messages_of_one_group(
-    control: Control, listening: tuple[TelegramClient, Heard]
+    control: Control, listening: tuple[TelegramClient, RecordedUpdates]
 ) -> None:
     client, listener = listening
     albums: list[list[int]] = []

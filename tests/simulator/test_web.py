@@ -13,7 +13,7 @@ from PIL import Image
 
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
-from telegram_simulator.web.messages import counted
+from telegram_simulator.web.messages import shorten_number
 from telegram_simulator.web.text import as_html
 from telegram_simulator.world.post import Entity, FileKind
 from telegram_simulator.world.tiny import CITY
@@ -34,7 +34,7 @@ async def page(browser: httpx.AsyncClient, name: str = NAME, **query: int) -> st
     return answer.text
 
 
-def shown(html: str) -> list[int]:
+def bubble_ids(html: str) -> list[int]:
     """The bubbles of a page."""
     return [int(number) for number in re.findall(r'data-post="[a-z_0-9]+/(\d+)"', html)]
 
@@ -51,12 +51,12 @@ async def test_a_page_shows_the_newest_posts_oldest_first_and_leads_on_to_the_ot
     browser: httpx.AsyncClient,
 ) -> None:
     newest = await page(browser)
-    assert shown(newest) == [20, *range(23, 41)]  # the album is shown whole
+    assert bubble_ids(newest) == [20, *range(23, 41)]  # the album is shown whole
     assert '<link rel="prev" href="/s/gorod_news?before=20">' in newest
     older = await page(browser, before=20)
-    assert shown(older) == list(range(1, 20))
+    assert bubble_ids(older) == list(range(1, 20))
     assert 'rel="prev"' not in older
-    assert shown(await page(browser, after=33)) == list(range(34, 41))
+    assert bubble_ids(await page(browser, after=33)) == list(range(34, 41))
     assert "tme_no_messages_found" in await page(browser, before=1)
 
 
@@ -72,8 +72,8 @@ async def test_the_channel_id_and_title_are_in_the_page(browser: httpx.AsyncClie
 
 async def test_an_album_is_one_bubble_that_names_its_items(browser: httpx.AsyncClient) -> None:
     html = await page(browser, before=24)
-    assert 20 in shown(html)
-    assert not {21, 22} & set(shown(html))
+    assert 20 in bubble_ids(html)
+    assert not {21, 22} & set(bubble_ids(html))
     assert re.findall(r'href="https://t.me/gorod_news/(\d+)\?single"', bubble_of(html, 20)) == [
         "20",
         "21",
@@ -116,7 +116,7 @@ async def test_pictures_and_films_can_be_fetched(browser: httpx.AsyncClient) -> 
 
 async def test_what_was_deleted_is_not_shown(browser: httpx.AsyncClient, control: Control) -> None:
     control.delete(CITY, [38, 39])
-    assert not {38, 39} & set(shown(await page(browser)))
+    assert not {38, 39} & set(bubble_ids(await page(browser)))
 
 
 async def test_who_has_no_preview_is_redirected(browser: httpx.AsyncClient, control: Control) -> None:
@@ -149,7 +149,7 @@ async def test_trouble_on_purpose(browser: httpx.AsyncClient, sim: Simulator) ->
 
 
 def test_counts_are_rounded_as_people_see_them() -> None:
-    assert [counted(number) for number in (0, 999, 1000, 4849, 79_812, 123_456, 1_200_000)] == [
+    assert [shorten_number(number) for number in (0, 999, 1000, 4849, 79_812, 123_456, 1_200_000)] == [
         "0",
         "999",
         "1K",
@@ -183,4 +183,4 @@ async def test_albums_of_files_and_other_worlds_are_shown_too(
     control.album(CITY, [FileKind.PDF, FileKind.PDF], "Бумаги")
     html = await page(browser)
     assert bubble_of(html, 41).count("tgme_widget_message_document_wrap") == 2
-    assert len(shown(await page(browser, "load_7"))) > 3
+    assert len(bubble_ids(await page(browser, "load_7"))) > 3

@@ -34,7 +34,7 @@ now, pages = int(sys.argv[1]), int(sys.argv[2])
 world = World(seed=7, clock=lambda: now, many=Many(7, 100_000, 500, now))
 simulator = Simulator(world, RsaKey(None, 0), Options(limits={}))
 simulator.new_login("1")
-caller = Caller(simulator, next(simulator.keys.of("1")), 2)
+caller = Caller(simulator, next(simulator.keys.records_of("1")), 2)
 digest = hashlib.sha256()
 for number in range(pages):
     channel = FIRST_CHANNEL + number * 7919 % 100_000

@@ -2,6 +2,6 @@
 and what several stages are tested with.
 """
 
-from tests.ai.conftest import app, minilm, opened, prices, redis, server
+from tests.ai.conftest import app, minilm, open_program, prices, redis, server
 
-__all__ = ["app", "minilm", "opened", "prices", "redis", "server"]
+__all__ = ["app", "minilm", "open_program", "prices", "redis", "server"]

@@ -29,12 +29,12 @@ from testkit.factories import fresh_number, make_channel, make_page, make_post
 from testkit.provider_server import FakeServer, fake_server
 from tests.ai.conftest import make_payer
 from tests.conftest import Admin
-from tests.streams.conftest import parsed
+from tests.streams.conftest import parsed_event
 
 PRICES = 'as_of = 2026-11-01\nunit = "RUB"\n[gigachat."*"]\nreceived = 1\n[openai."*"]\nreceived = 1\n'
 
 
-def drawn(words: str = "", *, form: str = "JPEG", size: tuple[int, int] = (640, 400)) -> bytes:
+def draw_picture(words: str = "", *, form: str = "JPEG", size: tuple[int, int] = (640, 400)) -> bytes:
     """A picture that resembles no other test's, with words above it."""
     image = Image.new("RGB", size, "white")
     pen = ImageDraw.Draw(image)
@@ -87,7 +87,8 @@ class Looking:
         )
         await self.app.system.landing.land(make_page(post), Claim(channel_id, 0))
         await post_persistence(
-            [parsed(message_id, channel_id=channel_id)], **bind(post_persistence, self.app.collaborators)
+            [parsed_event(message_id, channel_id=channel_id)],
+            **bind(post_persistence, self.app.collaborators),
         )
         for ordinal, (item, data) in enumerate(zip(items, stored, strict=True)):
             if data is not None:
@@ -111,9 +112,9 @@ class Looking:
             attempts=0,
             access_hash=0,
         )
-        await self.app.system.media.stored(job, sha256, len(data))
+        await self.app.system.media.mark_stored(job, sha256, len(data))
 
-    async def uploaded(self, post: PostId) -> PostVisionUploaded:
+    async def load_uploaded(self, post: PostId) -> PostVisionUploaded:
         """As it was told when the last file was settled."""
         payloads = await self.admin.fetch(
             "SELECT payload FROM notices WHERE event = 'posts.vision.uploaded' AND channel_id = $1",
@@ -126,7 +127,7 @@ class Looking:
         """`instead`: collaborators that replace those of the program's picture analyzer."""
         picture_analyzer = replace(self.app.picture_analyzer, **instead)
         event = await vision_analysis(
-            await self.uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer
+            await self.load_uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer
         )
         assert isinstance(event, PostVisionAnalyzed)
         return event
@@ -155,7 +156,7 @@ async def looking_at(database: dict[str, str], folder: Path, **variables: str) -
     """Without variables: one provider, at which only what comes out costs, a micro-unit for each token."""
     prices = folder / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")
-    async with fake_server() as server, connected(database["DATABASE_ADMIN_URL"]) as admin:
+    async with fake_server() as server, connect(database["DATABASE_ADMIN_URL"]) as admin:
         provider_settings = variables or server.gigachat(GIGACHAT_STREAMS="10")
         known = {
             **database,
@@ -169,7 +170,7 @@ async def looking_at(database: dict[str, str], folder: Path, **variables: str) -
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator[Admin]:
+async def connect(url: str) -> AsyncIterator[Admin]:
     connection = await asyncpg.connect(url)
     try:
         yield connection

@@ -37,11 +37,11 @@ async def post_with(
     return PostId(channel_id, MessageId(message_id))
 
 
-def tagged(post: PostId, trigger: Trigger = Trigger.INITIAL, revision: int = 1) -> PostTagged:
+def tagged_event(post: PostId, trigger: Trigger = Trigger.INITIAL, revision: int = 1) -> PostTagged:
     return PostTagged.about(post, revision, occurred_at=MOMENT, trigger=trigger)
 
 
-def wanted(post: PostId, *urls: str, trigger: Trigger = Trigger.INITIAL) -> PostCrawlRequested:
+def crawl_event(post: PostId, *urls: str, trigger: Trigger = Trigger.INITIAL) -> PostCrawlRequested:
     return PostCrawlRequested.about(post, 1, occurred_at=MOMENT, trigger=trigger, urls=urls)
 
 
@@ -59,7 +59,7 @@ class Reading:
 
     async def enrich(self, post: PostId, *urls: str, **more: Any) -> PostEnriched:
         event = await enrichment(
-            wanted(post, *urls, **more), pages=self.system.pages, page_reader=self.reader
+            crawl_event(post, *urls, **more), pages=self.system.pages, page_reader=self.reader
         )
         assert isinstance(event, PostEnriched)
         assert event.post == post

@@ -63,9 +63,9 @@ async def rows(app: App, posts: Sequence[PostId]) -> list[Enrichment]:
     )
 
 
-async def seen_by(app: App, tenant_id: TenantId, posts: Sequence[PostId]) -> dict[PostId, str]:
+async def load_visible(app: App, tenant_id: TenantId, posts: Sequence[PostId]) -> dict[PostId, str]:
     """By post, the tier of what the tenant sees."""
     return {
         post: enrichment.tier.value
-        for post, enrichment in (await app.tenant(tenant_id).enrichments.of(posts, Kind.TAGS)).items()
+        for post, enrichment in (await app.tenant(tenant_id).enrichments.load_best(posts, Kind.TAGS)).items()
     }

@@ -29,7 +29,7 @@ from telegram_assistant.stores.redis.album_states import AlbumStates
 from testkit.factories import make_channel, make_deleted, make_page, make_post
 from testkit.provider_server import saying
 from tests.conftest import Admin
-from tests.stages.looking import Looking, drawn, looking_at
+from tests.stages.looking import Looking, draw_picture, looking_at
 
 type Heard = AlbumParsed | PostVisionAnalyzed
 
@@ -45,7 +45,7 @@ class Album:
         self.system, self.redis, self.admin = system, redis, admin
         self.channel_id, self.grouped_id = channel_id, grouped_id
         self.states = AlbumStates(redis)
-        self.told: list[AlbumAssembled] = []
+        self.assembled_events: list[AlbumAssembled] = []
 
     async def land(self, *items: int) -> None:
         posts = [
@@ -95,11 +95,15 @@ class Album:
                 event, album_states=self.states, album_summaries=self.system.album_summaries
             )
             if isinstance(assembled, AlbumAssembled):
-                self.told.append(assembled)
+                self.assembled_events.append(assembled)
 
     def ends(self) -> list[tuple[str, tuple[int, ...], int]]:
         """Summaries in the order in which each was told first; the same may be told again."""
-        return list(dict.fromkeys((event.post_id, event.message_ids, event.revision) for event in self.told))
+        return list(
+            dict.fromkeys(
+                (event.post_id, event.message_ids, event.revision) for event in self.assembled_events
+            )
+        )
 
     async def forget(self) -> None:
         await self.redis.flushdb()
@@ -129,9 +133,9 @@ async def album(system: SystemStores, redis: Redis, admin: Admin) -> Album:
 async def test_an_album_is_summed_up_once_when_its_last_item_was_looked_at(album: Album) -> None:
     await album.land(1, 2, 3)
     await album.hear(*await album.close(), await album.look(1), await album.look(2))
-    assert album.told == []
+    assert album.assembled_events == []
     await album.hear(await album.look(3, Tier.LOCAL, Tier.PROVIDER))
-    (event,) = album.told
+    (event,) = album.assembled_events
     assert (event.post_id, event.message_ids, event.revision, event.grouped_id) == (
         f"{album.channel_id}/1",
         (1, 2, 3),
@@ -152,7 +156,9 @@ async def test_a_summary_carries_the_trace_of_the_post_that_it_is_about_whoever_
 ) -> None:
     await album.land(1, 2)
     await album.hear(*await album.close(), await album.look(1), await album.look(2))
-    assert {event.trace_id for event in album.told} == {trace_of(PostId(album.channel_id, MessageId(1)), 1)}
+    assert {event.trace_id for event in album.assembled_events} == {
+        trace_of(PostId(album.channel_id, MessageId(1)), 1)
+    }
 
 
 async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_summed_up_by_its_end(
@@ -160,9 +166,9 @@ async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_s
 ) -> None:
     await album.land(1, 2)
     await album.hear(await album.look(2), await album.look(1))
-    assert album.told == []
+    assert album.assembled_events == []
     await album.hear(*await album.close())
-    assert [event.message_ids for event in album.told] == [(1, 2)]
+    assert [event.message_ids for event in album.assembled_events] == [(1, 2)]
 
 
 async def test_a_late_item_opens_it_again_and_a_new_summary_takes_the_place_of_the_old_one(
@@ -205,7 +211,7 @@ async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_
     await album.forget()
     await album.hear(await album.look(2))
     assert (await album.rows())[1, "local"]["looked_at"] == [1, 2]
-    assert [event.message_ids for event in album.told] == [(1, 2), (1, 2)]
+    assert [event.message_ids for event in album.assembled_events] == [(1, 2), (1, 2)]
     before = await album.notices()
     await system.albums.announce_overdue(closed + 2 * OVERDUE)
     assert await album.notices() == before
@@ -218,7 +224,7 @@ async def test_a_deleted_item_is_not_waited_for_once_it_is_known(album: Album, s
     await album.hear(*await album.close(), await album.look(3))
     await system.albums.announce_overdue(datetime.now(UTC) + SETTLED + OVERDUE + timedelta(seconds=5))
     await album.hear(*await album.notices())
-    assert {event.message_ids for event in album.told} == {(3,)}
+    assert {event.message_ids for event in album.assembled_events} == {(3,)}
 
 
 async def test_posts_that_are_no_album_are_passed_over(album: Album, redis: Redis) -> None:
@@ -240,7 +246,7 @@ async def test_a_state_outlives_its_process_and_expires(album: Album, redis: Red
     await album.hear(*await album.close(), await album.look(1))
     album.states = AlbumStates(redis)
     await album.hear(await album.look(2))
-    assert len(album.told) == 1
+    assert len(album.assembled_events) == 1
     assert 86_000 < await redis.ttl(f"album:{album.channel_id}:7") <= 86_400
 
 
@@ -281,7 +287,7 @@ async def one_life(album: Album, hand: random.Random) -> None:
             waiting += [event for event in await album.close() if event not in delivered]
     items = tuple(range(1, count + 1))
     rows = await album.rows()
-    assert album.told[-1].message_ids == items
+    assert album.assembled_events[-1].message_ids == items
     assert {key: row["looked_at"] for key, row in rows.items()} == {
         (1, "local"): list(items),
         (1, "provider"): list(items),
@@ -312,14 +318,14 @@ async def test_one_image_and_one_video_are_an_album_with_and_without_ai(
             (AiPolicy.PROVIDER, {"local": "", "provider": "Мост"}),
             (AiPolicy.OFF, {"local": ""}),
         ):
-            assert await _assembled(looking, policy) == described
+            assert await _assemble(looking, policy) == described
 
 
-async def _assembled(looking: Looking, policy: AiPolicy) -> dict[str, str]:
+async def _assemble(looking: Looking, policy: AiPolicy) -> dict[str, str]:
     channel_id = await looking.channel(policy)
     film = {"kind": "video", "mime_type": "video/mp4", "data": b"film"}
     posts = [
-        await looking.post(channel_id, drawn(), message_id=1, grouped_id=9),
+        await looking.post(channel_id, draw_picture(), message_id=1, grouped_id=9),
         await looking.post(channel_id, film, message_id=2, grouped_id=9),
     ]
     album = Album(looking.app.system, looking.app.redis, looking.admin, channel_id, grouped_id=9)

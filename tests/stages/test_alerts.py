@@ -35,7 +35,7 @@ LONG = (
 )
 
 
-class Desk:
+class WatchingTenant:
     """A tenant that follows channels and watches them."""
 
     def __init__(
@@ -84,17 +84,17 @@ class Desk:
         events = [PostGrouped.about(post, 1, occurred_at=datetime.now(UTC)) for post in posts]
         await alerts(events, posts=self.system.posts, watch_matching=self.system.watch_matching)
 
-    async def raised(self) -> list[tuple[AlertKind, PostId | None]]:
+    async def load_alerts(self) -> list[tuple[AlertKind, PostId | None]]:
         return [(alert.kind, alert.post_id) for alert in reversed(await self.stores.alerts.newest(limit=200))]
 
 
 @pytest.fixture
-async def desk(system: SystemStores, pool: Pool) -> Desk:
+async def desk(system: SystemStores, pool: Pool) -> WatchingTenant:
     tenant_id = await make_tenant(system)
     channels = [await make_channel(system, username=f"news_{fresh_number()}") for _ in range(2)]
     for channel_id in channels:
         await system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    return Desk(system, pool, tenant_id, channels)
+    return WatchingTenant(system, pool, tenant_id, channels)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def desk(system: SystemStores, pool: Pool) -> Desk:
     ],
 )
 async def test_a_watch_finds_what_the_search_of_the_same_query_would(
-    desk: Desk, query: str, expected: set[int]
+    desk: WatchingTenant, query: str, expected: set[int]
 ) -> None:
     username = (await desk.stores.followed.channels())[0].username
     here = next(
@@ -122,29 +122,29 @@ async def test_a_watch_finds_what_the_search_of_the_same_query_would(
     posts = await desk.post(
         "Снегопад в городе", "В городе сильный дождь", "Трамваи встали на всех линиях до вечера"
     )
-    assert {post.message_id for _, post in await desk.raised() if post} == expected
+    assert {post.message_id for _, post in await desk.load_alerts() if post} == expected
     preview = await desk.preview(query.replace("HERE", here.username or ""))
     assert {line.post_id for line in preview.lines} == {post for post in posts if post.message_id in expected}
     assert preview.count == len(expected)
 
 
-async def test_copies_in_other_channels_and_repeated_events_raise_one_alert(desk: Desk) -> None:
+async def test_copies_in_other_channels_and_repeated_events_raise_one_alert(desk: WatchingTenant) -> None:
     await desk.watch("снегопад")
     first = await desk.post(LONG)
     second = await desk.post(LONG, channel=1)
     await desk.arrive(*first, *second)
-    assert await desk.raised() == [(AlertKind.POSTED, first[0])]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, first[0])]
     assert (await desk.preview("снегопад")).count == 1
 
 
-async def test_the_same_few_words_are_news_each_time(desk: Desk) -> None:
+async def test_the_same_few_words_are_news_each_time(desk: WatchingTenant) -> None:
     await desk.watch("тревога")
     await desk.post("Тревога!", "Тревога!")
-    assert len(await desk.raised()) == 2
+    assert len(await desk.load_alerts()) == 2
 
 
 async def test_nothing_is_told_of_channels_not_followed_of_the_past_of_a_pause_or_by_a_deleted_watch(
-    desk: Desk, system: SystemStores
+    desk: WatchingTenant, system: SystemStores
 ) -> None:
     watch = await desk.watch("снегопад")
     desk.channels.append(await make_channel(system))
@@ -153,10 +153,10 @@ async def test_nothing_is_told_of_channels_not_followed_of_the_past_of_a_pause_o
     await pause_watch(watch.watch_id, stores=desk.stores, is_paused=True)
     await desk.post("Снегопад", first=5)
     await pause_watch(watch.watch_id, stores=desk.stores, is_paused=False)
-    assert await desk.raised() == []
+    assert await desk.load_alerts() == []
     await delete_watch(watch.watch_id, stores=desk.stores)
     await desk.post("Снегопад", first=6)
-    assert await desk.raised() == []
+    assert await desk.load_alerts() == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ async def test_nothing_is_told_of_channels_not_followed_of_the_past_of_a_pause_o
     ],
 )
 async def test_a_watch_that_makes_no_sense_is_refused_with_what_to_write(
-    desk: Desk, query: str, kind: WatchKind, more: dict[str, int], code: str
+    desk: WatchingTenant, query: str, kind: WatchKind, more: dict[str, int], code: str
 ) -> None:
     with pytest.raises(Rejected) as refused:
         await desk.watch(query, kind, **more)
@@ -183,7 +183,7 @@ async def test_a_watch_that_makes_no_sense_is_refused_with_what_to_write(
 
 
 async def test_edits_and_deletions_are_told_with_the_words_before_and_after(
-    desk: Desk, system: SystemStores
+    desk: WatchingTenant, system: SystemStores
 ) -> None:
     await desk.watch("мост", WatchKind.CHANGES)
     (post,) = await desk.post("Мост открыт ночью")
@@ -194,28 +194,28 @@ async def test_edits_and_deletions_are_told_with_the_words_before_and_after(
         make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0)
     )
     await desk.arrive(post)
-    assert await desk.raised() == [(AlertKind.EDITED, post)]
+    assert await desk.load_alerts() == [(AlertKind.EDITED, post)]
     (other,) = await desk.post("Мост через реку", channel=1)
     await make_deleted(system, other.channel_id, at=datetime.now(UTC) + timedelta(seconds=5))
     await desk.arrive(other)
-    assert await desk.raised() == [(AlertKind.EDITED, post), (AlertKind.DELETED, other)]
+    assert await desk.load_alerts() == [(AlertKind.EDITED, post), (AlertKind.DELETED, other)]
     assert {line.kind for line in (await desk.preview("мост", WatchKind.CHANGES)).lines} == {
         AlertKind.EDITED,
         AlertKind.DELETED,
     }
 
 
-async def test_only_the_first_mention_in_a_channel_is_told(desk: Desk) -> None:
+async def test_only_the_first_mention_in_a_channel_is_told(desk: WatchingTenant) -> None:
     early = datetime.now(UTC) - timedelta(days=2)
     await desk.post("Дракон прилетел", channel=1, posted_at=early)
     await desk.watch("дракон", WatchKind.MENTION)
     await desk.post("О драконе снова", channel=1, first=2)
     (first, _) = await desk.post("Дракону дали слово", "Дракон ответил")
-    assert await desk.raised() == [(AlertKind.MENTIONED, first)]
+    assert await desk.load_alerts() == [(AlertKind.MENTIONED, first)]
 
 
 async def test_a_silent_channel_is_told_once_and_only_if_it_was_read_since(
-    desk: Desk, system: SystemStores, admin: Any
+    desk: WatchingTenant, system: SystemStores, admin: Any
 ) -> None:
     watch = await desk.watch("", WatchKind.SILENCE, hours=3)
     await desk.post("Последнее слово")
@@ -226,17 +226,17 @@ async def test_a_silent_channel_is_told_once_and_only_if_it_was_read_since(
     )
     assert await system.watch_matching.raise_silences(now) == 1
     assert await system.watch_matching.raise_silences(now + timedelta(hours=5)) == 0
-    assert await desk.raised() == [(AlertKind.SILENT, None)]
+    assert await desk.load_alerts() == [(AlertKind.SILENT, None)]
     assert watch.target.hours == 3
 
 
-async def test_a_meaning_says_that_it_needs_vectors(desk: Desk) -> None:
+async def test_a_meaning_says_that_it_needs_vectors(desk: WatchingTenant) -> None:
     preview = await desk.preview("наводнение в порту", WatchKind.MEANING)
     assert preview.trouble is not None
     assert preview.trouble.code == "meaning_needs_vectors"
 
 
-async def test_what_several_channels_tell_in_their_own_words_raises_one_alert(desk: Desk) -> None:
+async def test_what_several_channels_tell_in_their_own_words_raises_one_alert(desk: WatchingTenant) -> None:
     await desk.watch("мост")
     first, *_ = await desk.post(
         "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
@@ -245,10 +245,10 @@ async def test_what_several_channels_tell_in_their_own_words_raises_one_alert(de
         "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд",
         channel=1,
     )
-    assert await desk.raised() == [(AlertKind.POSTED, first)]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, first)]
 
 
-async def test_a_post_that_comes_late_and_told_it_first_raises_no_second_alert(desk: Desk) -> None:
+async def test_a_post_that_comes_late_and_told_it_first_raises_no_second_alert(desk: WatchingTenant) -> None:
     await desk.watch("плотина")
     now = datetime.now(UTC)
     text = "Плотина в Краснолесье закрыта. Осмотр нашёл 7 промоин, грузовики пустили в объезд через Туманск"
@@ -257,10 +257,12 @@ async def test_a_post_that_comes_late_and_told_it_first_raises_no_second_alert(d
         "В Краснолесье закрыли плотину: осмотр нашёл 7 промоин, грузовики едут через Туманск",
         posted_at=now + timedelta(seconds=5),
     )
-    assert await desk.raised() == [(AlertKind.POSTED, second)]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, second)]
 
 
-async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(desk: Desk, admin: Any) -> None:
+async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(
+    desk: WatchingTenant, admin: Any
+) -> None:
     await desk.watch("паром")
     now = datetime.now(UTC)
     first, *_ = await desk.post(
@@ -277,11 +279,11 @@ async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(des
     await store_story(admin, [first, other, again.id], [])
     event = PostGrouped.about(again.id, 1, occurred_at=now)
     await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
-    assert await desk.raised() == [(AlertKind.POSTED, first), (AlertKind.POSTED, other)]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, first), (AlertKind.POSTED, other)]
 
 
 async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_more_when_they_are(
-    desk: Desk,
+    desk: WatchingTenant,
 ) -> None:
     """The stage stories held them for too long, and comes to them later, with one that told it first."""
     await desk.watch("мост")
@@ -303,15 +305,15 @@ async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_mo
         await desk.system.landing.land(make_page(post), Claim(post.channel_id, 0))
     events = [PostGrouped.about(post, 1, occurred_at=now) for post in held]
     await alerts(events, posts=desk.system.posts, watch_matching=desk.system.watch_matching)
-    assert {post for _, post in await desk.raised()} == set(held)
+    assert {post for _, post in await desk.load_alerts()} == set(held)
     await desk.arrive(*(post.id for post in posts))
     stories = await desk.system.stories.of_posts([post.id for post in posts])
     assert stories[posts[1].id] == stories[posts[2].id]
-    assert {post for _, post in await desk.raised()} == set(held)
-    assert len(await desk.raised()) == len(held)
+    assert {post for _, post in await desk.load_alerts()} == set(held)
+    assert len(await desk.load_alerts()) == len(held)
 
 
-async def test_rebuilding_stories_raises_nothing_again(desk: Desk, admin: Any) -> None:
+async def test_rebuilding_stories_raises_nothing_again(desk: WatchingTenant, admin: Any) -> None:
     await desk.watch("мост")
     first, *_ = await desk.post(
         "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
@@ -324,12 +326,12 @@ async def test_rebuilding_stories_raises_nothing_again(desk: Desk, admin: Any) -
     builder = StoryBuilder(desk.system.story_sources, desk.system.post_terms, desk.system.story_groups)
     await builder.group([second, first], now=datetime.now(UTC), again=True)
     assert len(set((await desk.system.stories.of_posts([first, second])).values())) == 1
-    assert await desk.raised() == [(AlertKind.POSTED, first)]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, first)]
     await desk.arrive(first, second)  # they are tagged again, say
-    assert await desk.raised() == [(AlertKind.POSTED, first)]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, first)]
 
 
-async def test_a_post_that_is_edited_raises_no_second_alert_of_the_same_watch(desk: Desk) -> None:
+async def test_a_post_that_is_edited_raises_no_second_alert_of_the_same_watch(desk: WatchingTenant) -> None:
     """In no story with others, a post counts by its words, and an edit changes them."""
     await desk.watch("маяк")
     (post,) = await desk.post(
@@ -350,11 +352,11 @@ async def test_a_post_that_is_edited_raises_no_second_alert_of_the_same_watch(de
         make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0)
     )
     await desk.arrive(post)
-    assert await desk.raised() == [(AlertKind.POSTED, post)]
+    assert await desk.load_alerts() == [(AlertKind.POSTED, post)]
 
 
 async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_preview_knew(
-    desk: Desk,
+    desk: WatchingTenant,
 ) -> None:
     await desk.watch("", WatchKind.STORY, posts=2)
     await desk.watch("трамвай", WatchKind.STORY, posts=2)
@@ -367,14 +369,16 @@ async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_
         channel=1,
     )
     assert [await desk.system.watch_matching.raise_grown(datetime.now(UTC)) for _ in range(2)] == [1, 0]
-    assert await desk.raised() == [(AlertKind.GROWN, first)]
+    assert await desk.load_alerts() == [(AlertKind.GROWN, first)]
     assert [line.kind for line in (await desk.preview("мост", WatchKind.STORY, posts=2)).lines] == [
         AlertKind.GROWN
     ]
     assert (await desk.preview("", WatchKind.STORY, posts=3)).count == 0
 
 
-async def test_a_story_that_goes_on_under_another_id_is_not_told_again(desk: Desk, admin: Any) -> None:
+async def test_a_story_that_goes_on_under_another_id_is_not_told_again(
+    desk: WatchingTenant, admin: Any
+) -> None:
     await desk.watch("", WatchKind.STORY, posts=2)
     first, *_ = await desk.post(
         "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"

@@ -17,7 +17,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.stages.reading import post_with, tagged
+from tests.stages.reading import post_with, tagged_event
 
 
 async def urls_wanted(
@@ -37,13 +37,13 @@ async def test_the_links_worth_reading_are_asked_for(system: SystemStores) -> No
     post = await post_with(
         system, "https://news.example/a?utm_source=tg", "https://t.me/x/1", "https://news.example/b.pdf"
     )
-    assert await urls_wanted(system, tagged(post)) == [("https://news.example/a",)]
+    assert await urls_wanted(system, tagged_event(post)) == [("https://news.example/a",)]
 
 
 async def test_every_post_is_answered_for(system: SystemStores) -> None:
     plain, linked = await post_with(system), await post_with(system, "https://news.example/a")
     gone = PostId(ChannelId(987654320), MessageId(1))
-    assert await urls_wanted(system, tagged(plain), tagged(linked), tagged(gone)) == [
+    assert await urls_wanted(system, tagged_event(plain), tagged_event(linked), tagged_event(gone)) == [
         (),
         ("https://news.example/a",),
         (),
@@ -52,12 +52,12 @@ async def test_every_post_is_answered_for(system: SystemStores) -> None:
 
 async def test_a_post_tagged_again_for_its_pictures_is_not_read_again(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a")
-    assert await urls_wanted(system, tagged(post, Trigger.VISION_RETAG)) == [()]
+    assert await urls_wanted(system, tagged_event(post, Trigger.VISION_RETAG)) == [()]
 
 
 async def test_both_kinds_of_events_about_one_post_keep_their_own_answer(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a")
-    assert await urls_wanted(system, tagged(post, Trigger.VISION_RETAG), tagged(post)) == [
+    assert await urls_wanted(system, tagged_event(post, Trigger.VISION_RETAG), tagged_event(post)) == [
         (),
         ("https://news.example/a",),
     ]
@@ -66,7 +66,7 @@ async def test_both_kinds_of_events_about_one_post_keep_their_own_answer(system:
 async def test_links_that_were_read_for_this_revision_are_not_asked_for_again(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a")
     await system.pages.note([(post, 1, {"pages": []})])
-    assert await urls_wanted(system, tagged(post)) == [()]
+    assert await urls_wanted(system, tagged_event(post)) == [()]
 
 
 async def test_pages_that_were_read_for_another_post_are_noted_at_once(
@@ -81,7 +81,7 @@ async def test_pages_that_were_read_for_another_post_are_noted_at_once(
         attempts=0,
     )
     known, half_known = await post_with(system, here), await post_with(system, here, there)
-    assert await urls_wanted(system, tagged(known), tagged(half_known)) == [(), (here, there)]
+    assert await urls_wanted(system, tagged_event(known), tagged_event(half_known)) == [(), (here, there)]
     data = await admin.fetchval(
         "SELECT data FROM post_enrichment WHERE channel_id = $1 AND kind = 'crawl'", known.channel_id
     )
@@ -93,12 +93,12 @@ async def test_pages_that_were_read_for_another_post_are_noted_at_once(
 async def test_a_deleted_post_is_passed_on_without_links(system: SystemStores, admin: Admin) -> None:
     post = await post_with(system, "https://news.example/a")
     await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = $1", post.channel_id)
-    assert await urls_wanted(system, tagged(post)) == [()]
+    assert await urls_wanted(system, tagged_event(post)) == [()]
 
 
 async def test_why_a_link_is_read_or_not_is_written_down(system: SystemStores, admin: Admin) -> None:
     post = await post_with(system, "https://news.example/a", "https://t.me/x/1")
-    await urls_wanted(system, tagged(post))
+    await urls_wanted(system, tagged_event(post))
     data = await admin.fetchval(
         "SELECT data FROM post_enrichment WHERE channel_id = $1 AND kind = 'crawl' AND tier = 'local'",
         post.channel_id,
@@ -110,7 +110,7 @@ async def test_an_edit_brings_its_new_links_and_forgets_what_was_known_of_the_ol
     system: SystemStores, admin: Admin
 ) -> None:
     post = await post_with(system, "https://news.example/a")
-    await urls_wanted(system, tagged(post))
+    await urls_wanted(system, tagged_event(post))
     edited = make_post(channel_id=post.channel_id, text="Без ссылок", edited_at=make_post().posted_at)
     await system.landing.land(make_page(edited), Claim(post.channel_id, 0))
     await system.pages.note([(post, 2, {"links": {}})])
@@ -129,21 +129,21 @@ def rules_with(**environ: str) -> CrawlRules:
 @pytest.mark.turns("CRAWL_ENABLED")
 async def test_reading_can_be_switched_off_and_every_post_is_still_answered_for(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a")
-    assert await urls_wanted(system, tagged(post), rules=rules_with(CRAWL_ENABLED="false")) == [()]
+    assert await urls_wanted(system, tagged_event(post), rules=rules_with(CRAWL_ENABLED="false")) == [()]
 
 
 @pytest.mark.turns("CRAWL_ALLOW")
 async def test_an_operator_names_the_only_sites_to_read(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a", "https://m.other.example/b")
     assert await urls_wanted(
-        system, tagged(post), rules=rules_with(CRAWL_ALLOW=" Other.example , third.example")
+        system, tagged_event(post), rules=rules_with(CRAWL_ALLOW=" Other.example , third.example")
     ) == [("https://m.other.example/b",)]
 
 
 @pytest.mark.turns("CRAWL_DENY")
 async def test_an_operator_names_sites_not_to_read(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a", "https://m.other.example/b")
-    assert await urls_wanted(system, tagged(post), rules=rules_with(CRAWL_DENY="other.example")) == [
+    assert await urls_wanted(system, tagged_event(post), rules=rules_with(CRAWL_DENY="other.example")) == [
         ("https://news.example/a",)
     ]
 
@@ -151,6 +151,6 @@ async def test_an_operator_names_sites_not_to_read(system: SystemStores) -> None
 @pytest.mark.turns("CRAWL_MAX_LINKS")
 async def test_an_operator_says_how_many_links_are_read(system: SystemStores) -> None:
     post = await post_with(system, "https://news.example/a", "https://news.example/b")
-    assert await urls_wanted(system, tagged(post), rules=rules_with(CRAWL_MAX_LINKS="1")) == [
+    assert await urls_wanted(system, tagged_event(post), rules=rules_with(CRAWL_MAX_LINKS="1")) == [
         ("https://news.example/a",)
     ]

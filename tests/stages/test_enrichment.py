@@ -20,7 +20,7 @@ from testkit.factories import make_subscription, make_tenant
 from testkit.web import answer, hang, redirect
 from tests.conftest import Admin
 from tests.crawling.test_extraction import NEWS
-from tests.stages.reading import Reading, post_with, reading_posts, wanted
+from tests.stages.reading import Reading, crawl_event, post_with, reading_posts
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ async def reading(system: SystemStores, database: dict[str, str], readers: Reade
         yield running
 
 
-async def pages_of(admin: Admin, post: PostId) -> list[dict[str, Any]]:
+async def load_pages(admin: Admin, post: PostId) -> list[dict[str, Any]]:
     data = await admin.fetchval(
         "SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl'",
         *post_key(post),
@@ -49,13 +49,13 @@ def post_key(post: PostId) -> tuple[int, int]:
 
 
 async def statuses(admin: Admin, post: PostId) -> list[str]:
-    return [page["status"] for page in await pages_of(admin, post)]
+    return [page["status"] for page in await load_pages(admin, post)]
 
 
 async def test_what_a_page_says_is_stored_beside_the_post(reading: Reading, admin: Admin) -> None:
     post = await post_with(reading.system)
     await reading.enrich(post, reading.url())
-    (page,) = await pages_of(admin, post)
+    (page,) = await load_pages(admin, post)
     assert (page["url"], page["status"], page["title"], page["author"]) == (
         reading.url(),
         "read",
@@ -70,7 +70,7 @@ async def test_what_a_page_says_is_stored_beside_the_post(reading: Reading, admi
 async def test_a_post_without_links_goes_on_at_once(reading: Reading, admin: Admin) -> None:
     post = await post_with(reading.system)
     await reading.enrich(post)
-    assert await pages_of(admin, post) == []
+    assert await load_pages(admin, post) == []
 
 
 async def test_a_post_tagged_again_goes_on_without_a_second_visit(reading: Reading) -> None:
@@ -95,8 +95,8 @@ async def test_a_short_link_and_the_page_behind_it_are_one_visit(reading: Readin
     await reading.enrich(first, reading.url("/short"))
     await reading.enrich(second, reading.url())
     assert reading.web.outside.count("/a") == 1
-    assert (await pages_of(admin, first))[0]["found_at"] == reading.url()
-    assert (await pages_of(admin, second))[0]["title"] == "Мост закрыт"
+    assert (await load_pages(admin, first))[0]["found_at"] == reading.url()
+    assert (await load_pages(admin, second))[0]["title"] == "Мост закрыт"
 
 
 async def test_a_page_cannot_speak_for_another_address(reading: Reading, admin: Admin) -> None:
@@ -109,7 +109,7 @@ async def test_a_page_cannot_speak_for_another_address(reading: Reading, admin: 
     await reading.enrich(await post_with(reading.system), reading.url("/evil"))
     post = await post_with(reading.system)
     await reading.enrich(post, reading.url())
-    assert (await pages_of(admin, post))[0]["title"] == "Мост закрыт"
+    assert (await load_pages(admin, post))[0]["title"] == "Мост закрыт"
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ async def test_a_page_that_cannot_be_had_does_not_hold_its_post(
     post = await post_with(reading.system)
     await reading.enrich(post, reading.url(path), reading.url())
     assert await statuses(admin, post) == [status, "read"]
-    assert all(page["status"] == "read" or page["why"] for page in await pages_of(admin, post))
-    visits = len(reading.web.outside.asked)
+    assert all(page["status"] == "read" or page["why"] for page in await load_pages(admin, post))
+    visits = len(reading.web.outside.requested_paths)
     await reading.enrich(await post_with(reading.system), reading.url(path))
-    assert len(reading.web.outside.asked) == visits, "how it ended is remembered for a while"
+    assert len(reading.web.outside.requested_paths) == visits, "how it ended is remembered for a while"
     assert reading.web.inside.connections == 0
 
 
@@ -202,7 +202,7 @@ async def test_a_store_that_is_away_is_waited_for_and_nothing_stays_claimed(
     post = await post_with(reading.system)
     with pytest.raises(Busy):
         await enrichment(
-            wanted(post, reading.url()),
+            crawl_event(post, reading.url()),
             pages=reading.system.pages,
             page_reader=Broken(Busy(quote("Redis is away"))),
         )

@@ -23,7 +23,7 @@ from telegram_assistant.streams.monitoring import MAX_UNREAD_ENTRIES, trim
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import loops
 from testkit.factories import make_channel
-from testkit.graphs import all_of, land, make_linked, opened_graph
+from testkit.graphs import land, load_graph, make_linked, opened_graph
 from tests.graph.conftest import graph_index
 
 __all__ = ["graph_index"]
@@ -32,7 +32,7 @@ NOW = datetime.now(UTC)
 INDEXED = stream_key(PostIndexed, Lane.LIVE)
 
 
-def indexed(*posts: PostId) -> list[PostIndexed]:
+def indexed_events(*posts: PostId) -> list[PostIndexed]:
     return [PostIndexed.about(post, 1, occurred_at=NOW) for post in posts]
 
 
@@ -43,8 +43,8 @@ async def test_posts_are_in_the_graph_and_nothing_is_told(
     posts = await land(
         system, *(make_linked(channel, number, source=(3, number), posted_at=NOW) for number in (1, 2))
     )
-    await graph_indexing(indexed(*posts, *posts), graph_index=graph_index, rebuilds=system.rebuilds)
-    counted = {key[1]: posts for key, posts in (await all_of(graph_index.graph, channel)).items()}
+    await graph_indexing(indexed_events(*posts, *posts), graph_index=graph_index, rebuilds=system.rebuilds)
+    counted = {key[1]: posts for key, posts in (await load_graph(graph_index.graph, channel)).items()}
     assert counted["FORWARDS"] == [1, 2]
 
 
@@ -65,10 +65,10 @@ async def test_a_graph_that_is_away_is_waited_for_but_not_for_ever(system: Syste
         clock = Clock()
         index = GraphIndex(graph, states=system.post_states, clock=clock)
         with pytest.raises(Busy, match="Neo4j does not answer"):
-            await graph_indexing(indexed(*posts), graph_index=index, rebuilds=system.rebuilds)
+            await graph_indexing(indexed_events(*posts), graph_index=index, rebuilds=system.rebuilds)
         assert await system.rebuilds.look(Projection.GRAPH) is not None
         clock.now = PATIENCE_SECONDS + 1
-        await graph_indexing(indexed(*posts), graph_index=index, rebuilds=system.rebuilds)
+        await graph_indexing(indexed_events(*posts), graph_index=index, rebuilds=system.rebuilds)
     assert await system.rebuilds.look(Projection.GRAPH) is None  # whoever finds Neo4j again makes it anew
 
 

@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Enrichm
 from telegram_assistant.vectors.index import VectorIndex
 from testkit.factories import make_deleted, make_page, make_post
 from tests.conftest import Admin
-from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
+from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, open_with_vectors, search_ids
 
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
 CATS, RATES = "The cat sleeps on the warm roof", "The central bank has raised its interest rate again"
@@ -28,15 +28,15 @@ CATS, RATES = "The cat sleeps on the warm roof", "The central bank has raised it
 
 @pytest.fixture
 async def app(database: dict[str, str], minilm: Path, tmp_path: Path) -> AsyncIterator[App]:
-    async with opened_with_vectors(database, models=minilm, folder=tmp_path) as built:
+    async with open_with_vectors(database, models=minilm, folder=tmp_path) as built:
         yield built
 
 
-def enriched(post: PostId, revision: int = 1) -> PostEnriched:
+def enriched_event(post: PostId, revision: int = 1) -> PostEnriched:
     return PostEnriched.about(post, revision, occurred_at=NOW)
 
 
-async def told_by(
+async def index_events(
     events: Sequence[PostEnriched | AlbumAssembled], system: SystemStores, index: VectorIndex | None
 ) -> list[PostIndexed]:
     indexed = await indexing(list(events), post_states=system.post_states, index=index)
@@ -45,7 +45,7 @@ async def told_by(
 
 
 async def index(app: App, *posts: PostId) -> list[PostIndexed]:
-    return await told_by([enriched(post) for post in posts], app.system, app.index)
+    return await index_events([enriched_event(post) for post in posts], app.system, app.index)
 
 
 async def test_posts_are_found_by_meaning_and_told(app: App) -> None:
@@ -55,8 +55,8 @@ async def test_posts_are_found_by_meaning_and_told(app: App) -> None:
     assert [(event.post, event.revision, event.state_version) for event in events] == [
         (post, 1, 1) for post in posts
     ]
-    assert await found(app, "a sleeping kitten", channel_id, tenant_id) == [1, 2]
-    assert await found(app, "monetary policy", channel_id, tenant_id) == [2, 1]
+    assert await search_ids(app, "a sleeping kitten", channel_id, tenant_id) == [1, 2]
+    assert await search_ids(app, "monetary policy", channel_id, tenant_id) == [2, 1]
     [collection] = await index_of(app).vectors.collections()
     assert collection == SPACE.collection(1)
 
@@ -69,10 +69,10 @@ async def test_an_edit_moves_the_post_and_a_deletion_removes_it(app: App, system
     await system.landing.land(make_page(edited, read_at=NOW), Claim(channel_id, 0))
     [event] = await index(app, post)
     assert event.state_version == 2
-    assert await found(app, "monetary policy", channel_id, tenant_id) == [1, 2]
+    assert await search_ids(app, "monetary policy", channel_id, tenant_id) == [1, 2]
     await make_deleted(system, channel_id, at=datetime.now(UTC) + timedelta(hours=1))
     await index(app, post, other)
-    assert await found(app, "monetary policy", channel_id, tenant_id) == []
+    assert await search_ids(app, "monetary policy", channel_id, tenant_id) == []
 
 
 async def test_what_was_understood_can_be_asked_for(app: App, system: SystemStores) -> None:
@@ -94,17 +94,17 @@ async def test_what_was_understood_can_be_asked_for(app: App, system: SystemStor
         ]
     )
     await index(app, cats, rates)
-    assert await found(app, "cat", channel_id, tenant_id, tags=("economy",)) == [2]
-    assert await found(
+    assert await search_ids(app, "cat", channel_id, tenant_id, tags=("economy",)) == [2]
+    assert await search_ids(
         app, "cat", channel_id, tenant_id, topics=("money",), kinds=("news",), has=(Has.LINK,)
     ) == [2]
-    assert await found(app, "rate", channel_id, tenant_id, without_ads=True) == [2]
-    assert await found(app, "cat", channel_id, tenant_id, has=(Has.IMAGE,)) == []
+    assert await search_ids(app, "rate", channel_id, tenant_id, without_ads=True) == [2]
+    assert await search_ids(app, "cat", channel_id, tenant_id, has=(Has.IMAGE,)) == []
     edited = make_post(channel_id=channel_id, message_id=2, text=CATS, edited_at=NOW)
     await system.landing.land(make_page(edited, read_at=NOW), Claim(channel_id, 0))
     await index(app, rates)
     assert (
-        await found(app, "cat", channel_id, tenant_id, tags=("economy",)) == []
+        await search_ids(app, "cat", channel_id, tenant_id, tags=("economy",)) == []
     )  # that was about an earlier text
 
 
@@ -116,8 +116,8 @@ async def test_a_post_is_found_by_what_its_picture_and_its_page_say(app: App, sy
     )
     await system.pages.note([(page, 1, {"pages": [{"title": RATES, "excerpt": "x"}, {"url": "no title"}]})])
     await index(app, picture, page, plain)
-    assert (await found(app, "a sleeping kitten", channel_id, tenant_id))[0] == 1
-    assert (await found(app, "monetary policy", channel_id, tenant_id))[0] == 2
+    assert (await search_ids(app, "a sleeping kitten", channel_id, tenant_id))[0] == 1
+    assert (await search_ids(app, "monetary policy", channel_id, tenant_id))[0] == 2
 
 
 async def test_what_a_provider_saw_does_not_reach_those_who_may_not_see_it(
@@ -125,11 +125,14 @@ async def test_what_a_provider_saw_does_not_reach_those_who_may_not_see_it(
 ) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
     [post] = await land(system, channel_id, "Look")
-    before = (await index(app, post), await found(app, "a sleeping kitten", channel_id, tenant_id))
+    before = (await index(app, post), await search_ids(app, "a sleeping kitten", channel_id, tenant_id))
     await system.enrichments.save(
         [Enrichment(post, 1, Kind.VISION, Tier.PROVIDER, {"description": CATS, "text": ""})]
     )
-    assert (await index(app, post), await found(app, "a sleeping kitten", channel_id, tenant_id)) == before
+    assert (
+        await index(app, post),
+        await search_ids(app, "a sleeping kitten", channel_id, tenant_id),
+    ) == before
 
 
 async def test_an_album_is_found_by_what_all_of_its_pictures_say(
@@ -144,9 +147,9 @@ async def test_an_album_is_found_by_what_all_of_its_pictures_say(
         channel_id,
     )
     event = AlbumAssembled.about(first, 7, occurred_at=NOW, grouped_id=5, message_ids=(1, 2))
-    [indexed] = await told_by([event], system, app.index)
+    [indexed] = await index_events([event], system, app.index)
     assert indexed.post == first
-    assert (await found(app, "a sleeping kitten", channel_id, tenant_id))[0] == 1
+    assert (await search_ids(app, "a sleeping kitten", channel_id, tenant_id))[0] == 1
 
 
 @pytest.mark.parametrize("text", ["", "Snow"])
@@ -158,7 +161,7 @@ async def test_a_post_that_may_not_be_understood_or_says_nothing_has_no_point(
     )
     posts = await land(system, channel_id, text)
     assert len(await index(app, *posts)) == 1
-    assert await found(app, "snow", channel_id, tenant_id) == []
+    assert await search_ids(app, "snow", channel_id, tenant_id) == []
 
 
 async def test_a_channel_that_is_turned_off_loses_its_points_when_they_are_indexed_next(
@@ -169,7 +172,7 @@ async def test_a_channel_that_is_turned_off_loses_its_points_when_they_are_index
     await index(app, *posts)
     await admin.execute("UPDATE channels SET ai_blocked = true WHERE channel_id = $1", channel_id)
     await index(app, *posts)
-    assert await found(app, "cat", channel_id, tenant_id) == []
+    assert await search_ids(app, "cat", channel_id, tenant_id) == []
 
 
 async def test_without_vectors_or_without_a_model_posts_pass(
@@ -178,9 +181,9 @@ async def test_without_vectors_or_without_a_model_posts_pass(
     channel_id, _ = await make_followed_channel(system)
     posts = await land(system, channel_id, CATS)
     gone = PostId(ChannelId(987654321), MessageId(1))
-    events = await told_by([enriched(posts[0]), enriched(gone)], system, None)
+    events = await index_events([enriched_event(posts[0]), enriched_event(gone)], system, None)
     assert [event.post for event in events] == [posts[0], gone]
-    async with opened_with_vectors(database, models=tmp_path / "none", folder=tmp_path / "vectors") as app:
+    async with open_with_vectors(database, models=tmp_path / "none", folder=tmp_path / "vectors") as app:
         assert [event.post for event in await index(app, *posts)] == posts
         assert await index_of(app).vectors.collections() == {}
 
@@ -215,6 +218,6 @@ async def test_who_writes_last_leaves_the_newest_state(app: App, system: SystemS
     await changing
     await index(app, posts[0])
     await asyncio.gather(*(index(app, post) for post in posts))
-    assert sorted(await found(app, "cat", channel_id, tenant_id, tags=("round 11",))) == [
+    assert sorted(await search_ids(app, "cat", channel_id, tenant_id, tags=("round 11",))) == [
         post.message_id for post in posts
     ]

@@ -16,7 +16,7 @@ from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
-from tests.streams.conftest import parsed
+from tests.streams.conftest import parsed_event
 
 
 def collaborators(system: SystemStores, **rules: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def collaborators(system: SystemStores, **rules: Any) -> dict[str, Any]:
 async def persist(system: SystemStores, channel_id: ChannelId, **post: Any) -> PostParsed:
     landed = make_post(channel_id=channel_id, **post)
     await system.landing.land(make_page(landed), Claim(channel_id, 0))
-    event = parsed(landed.message_id, channel_id=channel_id)
+    event = parsed_event(landed.message_id, channel_id=channel_id)
     await post_persistence([event], **collaborators(system))
     return event
 
@@ -130,12 +130,13 @@ async def test_what_an_edit_changed_is_stored_beside_the_earlier_version(
     assert [tuple(row["difference"]) for row in stored] == [
         difference(row["text"], after) for row, after in zip(stored, texts, strict=True)
     ]
-    assert await system.versions.uncompared([event.post]) == ()
+    assert await system.versions.list_uncompared([event.post]) == ()
 
 
 @pytest.mark.parametrize("count", [0, 3])
 async def test_posts_that_are_gone_are_passed_over(system: SystemStores, count: int) -> None:
     await post_persistence(
-        [parsed(number, channel_id=987654321) for number in range(1, count + 1)], **collaborators(system)
+        [parsed_event(number, channel_id=987654321) for number in range(1, count + 1)],
+        **collaborators(system),
     )
     assert await system.posts.load([PostId(ChannelId(987654321), MessageId(1))]) == ()

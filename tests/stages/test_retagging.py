@@ -72,7 +72,7 @@ async def test_local_tags_know_nothing_of_what_a_provider_saw(app: App, server: 
     await see(app, posts[0], "Хоккейный матч, шайба, хоккеист", tier=Tier.PROVIDER)
     (event,) = await retag(app, posts)
     assert event.tags == ()
-    assert "шайба" in server.asked[-1].user
+    assert "шайба" in server.requests[-1].user
     assert {row.tier: row.data["tags"] for row in await rows(app, posts)} == {
         "local": [],
         "provider": ["хоккей"],

@@ -71,7 +71,7 @@ async def group(builder: StoryBuilder, *posts: Post) -> list[StoryChanged]:
     return [event for event in emitted if isinstance(event, StoryChanged)]
 
 
-async def told_by(system: SystemStores, morning: datetime, *texts: str) -> list[Post]:
+async def land_texts(system: SystemStores, morning: datetime, *texts: str) -> list[Post]:
     made = []
     for place, text in enumerate(texts):
         channel_id = await make_channel(system)
@@ -84,7 +84,7 @@ async def told_by(system: SystemStores, morning: datetime, *texts: str) -> list[
     return made
 
 
-def edited_to(text: str, post: Post) -> Post:
+def edit_post(text: str, post: Post) -> Post:
     return make_post(
         channel_id=post.channel_id,
         message_id=1,
@@ -97,7 +97,7 @@ def edited_to(text: str, post: Post) -> Post:
 async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    fire, match, again = await told_by(system, morning, FIRE, MATCH, FIRE_AGAIN)
+    fire, match, again = await land_texts(system, morning, FIRE, MATCH, FIRE_AGAIN)
     changed = await group(builder, fire, match, again)
     story_ids = await system.stories.of_posts([fire.id, match.id, again.id])
     assert story_ids[fire.id] == story_ids[again.id] != story_ids[match.id]
@@ -111,7 +111,7 @@ async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(
 async def test_every_post_is_announced_as_grouped_with_its_story_if_it_has_one(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    fire, silent, again = await told_by(system, morning, FIRE, "", FIRE_AGAIN)
+    fire, silent, again = await land_texts(system, morning, FIRE, "", FIRE_AGAIN)
     events = [PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in (fire, silent, again)]
     for _ in range(2):  # also where everything is grouped already
         emitted = await stories(events, story_builder=builder)
@@ -126,7 +126,7 @@ async def test_every_post_is_announced_as_grouped_with_its_story_if_it_has_one(
 async def test_a_post_with_two_revisions_in_one_batch_is_announced_with_the_newer_one(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    (fire,) = await told_by(system, morning, FIRE)
+    (fire,) = await land_texts(system, morning, FIRE)
     emitted = await stories(
         [PostIndexed.about(fire.id, revision, occurred_at=INDEXED) for revision in (2, 1)],
         story_builder=builder,
@@ -138,7 +138,7 @@ async def test_a_post_with_two_revisions_in_one_batch_is_announced_with_the_newe
 async def test_a_story_is_a_trend_for_whoever_follows_five_channels_that_told_it_within_half_an_hour(
     system: SystemStores, pool: Pool, builder: StoryBuilder, morning: datetime, order: tuple[int, ...]
 ) -> None:
-    posts = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE, FIRE_AGAIN, FIRE)
+    posts = await land_texts(system, morning, FIRE, FIRE_AGAIN, FIRE, FIRE_AGAIN, FIRE)
     everyone, somebody = [tenant_stores(pool, await follows(system, some)) for some in (posts, posts[1:])]
     trends = []
     for place in order:
@@ -161,7 +161,7 @@ async def follows(system: SystemStores, posts: Sequence[Post]) -> TenantId:
 async def test_running_twice_changes_nothing_and_tells_the_same(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    posts = await told_by(system, morning, FIRE, FIRE_AGAIN)
+    posts = await land_texts(system, morning, FIRE, FIRE_AGAIN)
     first = await group(builder, *posts)
     story = next(iter(set((await system.stories.of_posts([post.id for post in posts])).values())))
     before = await system.stories.whole(story)
@@ -174,7 +174,7 @@ async def test_stories_do_not_depend_on_the_order_in_which_posts_come(
 ) -> None:
     seen = set()
     for order in permutations(range(3)):
-        posts = await told_by(system, INDEXED - timedelta(days=next(_days)), FIRE, MATCH, FIRE_AGAIN)
+        posts = await land_texts(system, INDEXED - timedelta(days=next(_days)), FIRE, MATCH, FIRE_AGAIN)
         for place in order:
             await group(builder, posts[place])
         story_ids = await system.stories.of_posts([post.id for post in posts])
@@ -201,7 +201,7 @@ async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(
     ]
     seen = set()
     for seed in range(3):
-        posts = await told_by(system, INDEXED - timedelta(days=next(_days)), *texts)
+        posts = await land_texts(system, INDEXED - timedelta(days=next(_days)), *texts)
         order = list(range(len(posts)))
         if seed:
             random.Random(seed).shuffle(order)
@@ -238,7 +238,7 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
         posted_at=morning + timedelta(minutes=700),
     )
     await tell(system, hidden, is_private=True)
-    last, other = await told_by(system, morning + timedelta(minutes=701), FIRE, MATCH)
+    last, other = await land_texts(system, morning + timedelta(minutes=701), FIRE, MATCH)
     used = own_cpu_seconds()
     for grouped in (hidden, last, other):
         await group(builder, grouped)
@@ -252,10 +252,10 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
 async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    first, second, third = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
+    first, second, third = await land_texts(system, morning, FIRE, FIRE_AGAIN, FIRE)
     await group(builder, first, second, third)
     story = (await system.stories.of_posts([first.id]))[first.id]
-    edited = edited_to(MATCH, third)
+    edited = edit_post(MATCH, third)
     await tell(system, edited)
     changed = await group(builder, edited)
     story_ids = await system.stories.of_posts([first.id, second.id, third.id])
@@ -266,9 +266,9 @@ async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(
 async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    first, other = await told_by(system, morning, FIRE, FIRE_AGAIN)
+    first, other = await land_texts(system, morning, FIRE, FIRE_AGAIN)
     await group(builder, first, other)
-    edited = edited_to(MATCH, other)
+    edited = edit_post(MATCH, other)
     await tell(system, edited)
     await group(builder, edited)
     story_ids = await system.stories.of_posts([first.id, other.id])
@@ -305,7 +305,7 @@ async def test_forwards_join_by_their_header_even_when_the_source_comes_later(
 async def test_a_private_post_joins_and_holds_nothing_together(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    fire, match = await told_by(system, morning, FIRE, MATCH)
+    fire, match = await land_texts(system, morning, FIRE, MATCH)
     private = make_post(
         channel_id=await make_channel(system),
         message_id=1,
@@ -325,7 +325,7 @@ async def test_a_private_post_joins_and_holds_nothing_together(
 async def test_a_private_post_takes_no_story_apart(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    posts = await told_by(system, morning, *(f"{FIRE} Выпуск {number}." for number in range(5)))
+    posts = await land_texts(system, morning, *(f"{FIRE} Выпуск {number}." for number in range(5)))
     await group(builder, *posts)
     before = await system.stories.of_posts([post.id for post in posts])
     hidden = make_post(
@@ -344,7 +344,7 @@ async def test_a_private_post_takes_no_story_apart(
 async def test_a_post_without_anything_to_compare_passes_without_a_story(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    (silent,) = await told_by(system, morning, "")
+    (silent,) = await land_texts(system, morning, "")
     assert await group(builder, silent) == []
     assert await group(builder, make_post(channel_id=ChannelId(5), message_id=9)) == []
     assert await system.stories.of_posts([silent.id, PostId(ChannelId(5), MessageId(9))]) == {}
@@ -353,7 +353,7 @@ async def test_a_post_without_anything_to_compare_passes_without_a_story(
 async def test_what_a_story_says_of_its_links_is_true(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    posts = await told_by(system, morning, FIRE, f"{FIRE} Подробности уточняем.")
+    posts = await land_texts(system, morning, FIRE, f"{FIRE} Подробности уточняем.")
     await group(builder, *posts)
     story = await system.stories.whole((await system.stories.of_posts([posts[0].id]))[posts[0].id])
     assert [(link.post, link.other, link.kind) for link in story.links] == [

@@ -10,18 +10,18 @@ import pytest
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.posts.post import PostKind
+from telegram_assistant.domain.posts.post import PostKind, TextEntity
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.events import Trigger
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
 from testkit.factories import make_deleted, make_page, make_post
-from testkit.provider_server import Asked, FakeServer, saying
+from testkit.provider_server import ChatRequest, FakeServer, saying
 from tests.ai.conftest import Opened
 from tests.ai.test_prompting_hostile_posts import HOSTILE, STRANGE
 from tests.conftest import Admin
-from tests.stages.tagged import follow, land, rows, seen_by, tag
+from tests.stages.tagged import follow, land, load_visible, rows, tag
 
 OFF, LOCAL, PROVIDER = AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER
 NEWS = "Центробанк сохранил ключевую ставку, банки снижают ставки по вкладам"
@@ -48,6 +48,21 @@ async def test_every_post_is_answered_with_its_tags_or_none(app: App) -> None:
     assert saved[0].data["kind"] == "news"
     assert saved[0].data["language"] == "ru"
     assert saved[0].data["is_ad"] is False
+
+
+async def test_a_paid_address_behind_a_word_or_a_button_marks_the_post(app: App) -> None:
+    channel_id, _ = await follow(app, LOCAL)
+    paid = "https://lamp.example/?erid=2Vtzq"
+    (linked,) = await land(
+        app, channel_id, "Лампа для чтения", entities=(TextEntity("text_url", 0, 5, paid),), first=1
+    )
+    (with_button,) = await land(
+        app, channel_id, "Лампа для сна", facts={"buttons": [{"text": "Взять", "url": paid}]}, first=2
+    )
+    (plain,) = await land(app, channel_id, "Лампа для кухни", first=3)
+    posts = [linked, with_button, plain]
+    await tag(app, posts)
+    assert [row.data["is_ad"] for row in await rows(app, posts)] == [True, True, False]
 
 
 async def test_posts_that_are_gone_or_unknown_are_answered_too(app: App) -> None:
@@ -136,12 +151,12 @@ async def test_each_tenant_sees_exactly_its_tier(app: App, server: FakeServer) -
     others = await land(app, silent_id, fresh())
     await tag(app, [*posts, *others])
     assert server.calls == 2
-    assert await seen_by(app, nothing, posts) == {}
-    assert await seen_by(app, local, posts) == dict.fromkeys(posts, "local")
-    assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "provider")
-    assert await seen_by(app, unasked, [*posts, *others]) == dict.fromkeys(others, "local")
+    assert await load_visible(app, nothing, posts) == {}
+    assert await load_visible(app, local, posts) == dict.fromkeys(posts, "local")
+    assert await load_visible(app, paid, posts) == dict.fromkeys(posts, "provider")
+    assert await load_visible(app, unasked, [*posts, *others]) == dict.fromkeys(others, "local")
     await app.system.ai_policies.withdraw(paid)
-    assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
+    assert await load_visible(app, paid, posts) == dict.fromkeys(posts, "local")
 
 
 async def test_a_tenant_sees_tags_as_it_has_chosen(app: App) -> None:
@@ -151,7 +166,7 @@ async def test_a_tenant_sees_tags_as_it_has_chosen(app: App) -> None:
     await app.tenant(chooser).tags.choose(TagChoice("ru", "центробанк", shown_as="цб"))
     await app.tenant(chooser).tags.choose(TagChoice("ru", "банки", hidden=True))
     own_tags, others = [
-        (await app.tenant(tenant).enrichments.all_of(posts[0]))[Kind.TAGS].data["tags"]
+        (await app.tenant(tenant).enrichments.load_every_kind(posts[0]))[Kind.TAGS].data["tags"]
         for tenant in (chooser, other)
     ]
     assert others == list(event.tags)
@@ -169,7 +184,7 @@ async def test_hashtags_of_several_channels_become_tags_and_those_of_private_one
         await admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", hidden_id)
         open_posts = await land(app, channel_id, f"Новость {place} в городе #{public}")
         await tag(app, [*open_posts, *await land(app, hidden_id, f"Новость {place} в городе #{private}")])
-    grown = (await app.system.vocabularies.current()).of("ru")
+    grown = (await app.system.vocabularies.current()).tags_of("ru")
     assert public in grown
     assert private not in grown
     posts = await land(app, (await follow(app, LOCAL))[0], f"Снова {public.upper()} и всё о нём")
@@ -184,7 +199,7 @@ async def test_a_provider_without_an_answer_leaves_the_local_one_and_a_wish(
     posts = await land(app, channel_id, *[fresh() for _ in range(10)])
     events = await tag(app, posts)
     assert all(event.tags for event in events)
-    assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
+    assert await load_visible(app, paid, posts) == dict.fromkeys(posts, "local")
     wanted = await app.system.provider_wanted.take("tagging", limit=100, lease=timedelta(minutes=1))
     assert {*posts} <= {task.post_id for task in wanted}
 
@@ -194,7 +209,7 @@ async def test_an_empty_budget_leaves_the_local_result(app: App, server: FakeSer
     posts = await land(app, channel_id, fresh())
     await tag(app, posts)
     assert server.calls == 0
-    assert await seen_by(app, poor, posts) == dict.fromkeys(posts, "local")
+    assert await load_visible(app, poor, posts) == dict.fromkeys(posts, "local")
 
 
 async def test_nothing_is_paid_for_history(app: App, server: FakeServer) -> None:
@@ -208,7 +223,11 @@ async def test_nothing_is_paid_for_history(app: App, server: FakeServer) -> None
     await tag(app, new)
     await tag(app, old)
     assert server.calls == 1
-    assert await seen_by(app, paid, [*old, *new]) == {old[0]: "provider", old[1]: "local", new[0]: "provider"}
+    assert await load_visible(app, paid, [*old, *new]) == {
+        old[0]: "provider",
+        old[1]: "local",
+        new[0]: "provider",
+    }
 
 
 async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: FakeServer) -> None:
@@ -222,17 +241,17 @@ async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: 
     )
     await app.system.landing.land(make_page(edit), Claim(channel_id, 0))
     await tag(app, posts, revision=2)
-    assert await seen_by(app, paid, posts) == {posts[0]: "local"}
+    assert await load_visible(app, paid, posts) == {posts[0]: "local"}
     server.status = 200
     await tag(app, posts, revision=1)
-    assert await seen_by(app, paid, posts) != {}
+    assert await load_visible(app, paid, posts) != {}
     assert {row.revision for row in await rows(app, posts) if row.tier == "local"} == {2}
 
 
 async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
     app: App, server: FakeServer
 ) -> None:
-    def obey(request: Asked) -> str:
+    def obey(request: ChatRequest) -> str:
         return json.dumps(
             {
                 "tags": [*STRANGE, "спорт", "sport"],
@@ -249,7 +268,7 @@ async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
     ]
     assert len(events) == len(posts)
     vocabulary = await app.system.vocabularies.current()
-    known = {*vocabulary.of("ru"), *vocabulary.of("en")}
+    known = {*vocabulary.tags_of("ru"), *vocabulary.tags_of("en")}
     words = prompt("tagging").text[:40]
     for row in await rows(app, posts):
         tags = row.data["tags"]
@@ -269,10 +288,10 @@ async def test_service_messages_are_known_as_such(app: App, kind: PostKind) -> N
     ]
 
 
-async def test_it_works_without_any_key(opened: Opened, tmp_path: Path) -> None:
-    async with opened(MODELS_DIR=str(tmp_path)) as app:
+async def test_it_works_without_any_key(open_program: Opened, tmp_path: Path) -> None:
+    async with open_program(MODELS_DIR=str(tmp_path)) as app:
         channel_id, (paid,) = await follow(app, PROVIDER)
         posts = await land(app, channel_id, fresh())
         (event,) = await tag(app, posts)
         assert event.tags
-        assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
+        assert await load_visible(app, paid, posts) == dict.fromkeys(posts, "local")

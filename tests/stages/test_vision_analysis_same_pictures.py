@@ -55,7 +55,7 @@ async def running(
 
 @pytest.fixture
 def looking(running: Looking) -> Looking:
-    running.server.heard.clear()
+    running.server.request_counts.clear()
     return running
 
 

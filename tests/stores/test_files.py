@@ -11,14 +11,14 @@ from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings, read_settings
 from telegram_assistant.stores.files import PIECE_BYTES, Files, examine, open_files
-from tests.wire import Heard, listener
+from tests.wire import RecordedRequests, listener
 
 
-def found_in(folder: Path) -> list[Path]:
+def list_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def heard_of(environ: dict[str, str], **changed: str) -> Heard:
+async def record_requests(environ: dict[str, str], **changed: str) -> RecordedRequests:
     """What an S3 server hears when a file is written with these settings."""
     async with listener() as server:
         settings = read_settings(
@@ -33,14 +33,14 @@ async def heard_of(environ: dict[str, str], **changed: str) -> Heard:
 @pytest.mark.turns("S3_ENDPOINT")
 @pytest.mark.turns("S3_BUCKET")
 async def test_a_file_is_put_into_the_bucket_of_the_server(environ: dict[str, str]) -> None:
-    server = await heard_of(environ, S3_BUCKET="pictures")
+    server = await record_requests(environ, S3_BUCKET="pictures")
     assert server.requests[0].startswith(f"PUT /pictures/media/00/00/{'00' * 32} ")
 
 
 @pytest.mark.turns("S3_REGION")
 @pytest.mark.turns("S3_ACCESS_KEY_ID")
 async def test_requests_are_signed_with_the_key_for_the_region(environ: dict[str, str]) -> None:
-    server = await heard_of(environ, S3_REGION="ru-7", S3_ACCESS_KEY_ID="key17")
+    server = await record_requests(environ, S3_REGION="ru-7", S3_ACCESS_KEY_ID="key17")
     assert "Credential=key17/" in server.requests[0]
     assert "/ru-7/s3/aws4_request" in server.requests[0]
 
@@ -73,7 +73,7 @@ async def test_without_a_server_files_go_to_the_folder(tmp_path: Path) -> None:
     await files.put(bytes(32), Path(__file__))
     assert b"".join([piece async for piece in files.read(bytes(32))]).startswith(b"import")
     assert f"media/00/00/{'00' * 32}" in {
-        str(path.relative_to(tmp_path / "media")) for path in found_in(tmp_path)
+        str(path.relative_to(tmp_path / "media")) for path in list_files(tmp_path)
     }
     assert [finding.verdict for finding in await examine(FilesSettings(folder=tmp_path / "media"))] == [
         Severity.OK
@@ -114,7 +114,7 @@ def files(request: pytest.FixtureRequest, environ: dict[str, str], tmp_path: Pat
     return opened
 
 
-def written(tmp_path: Path, content: bytes) -> tuple[bytes, Path]:
+def write_file(tmp_path: Path, content: bytes) -> tuple[bytes, Path]:
     """A file that was in no store before."""
     path, content = tmp_path / "file", content + uuid4().bytes
     path.write_bytes(content)
@@ -126,25 +126,25 @@ async def content(files: Files, name: bytes) -> bytes:
 
 
 async def test_what_was_put_is_read_back_and_listed_under_its_hash(files: Files, tmp_path: Path) -> None:
-    name, path = written(tmp_path, b"\x00\xff" * 3_000_000)
-    assert await files.size_of(name) is None
+    name, path = write_file(tmp_path, b"\x00\xff" * 3_000_000)
+    assert await files.load_size(name) is None
     await files.put(name, path)
-    assert await files.size_of(name) == path.stat().st_size
+    assert await files.load_size(name) == path.stat().st_size
     assert await content(files, name) == path.read_bytes()
-    listed = {file.sha256: file async for file in files.listed(name[0])}
+    listed = {file.sha256: file async for file in files.list_files(name[0])}
     assert listed[name].size_bytes == path.stat().st_size
     assert abs(listed[name].modified_at - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 async def test_the_same_bytes_put_at_once_by_many_are_there_once(files: Files, tmp_path: Path) -> None:
-    name, path = written(tmp_path, b"once")
+    name, path = write_file(tmp_path, b"once")
     await asyncio.gather(*(files.put(name, path) for _ in range(8)))
-    assert [file.sha256 async for file in files.listed(name[0])].count(name) == 1
+    assert [file.sha256 async for file in files.list_files(name[0])].count(name) == 1
     assert await content(files, name) == path.read_bytes()
 
 
 async def test_a_part_of_a_file_is_read_in_pieces(files: Files, tmp_path: Path) -> None:
-    name, path = written(tmp_path, bytes(range(256)) * 10_000)
+    name, path = write_file(tmp_path, bytes(range(256)) * 10_000)
     await files.put(name, path)
     whole = path.read_bytes()
     assert await files.first_bytes(name, 300) == (whole[:300], len(whole))
@@ -163,7 +163,7 @@ async def test_a_part_of_a_file_is_read_in_pieces(files: Files, tmp_path: Path) 
 
 
 async def test_of_a_file_that_is_not_there_no_part_is_read(files: Files, tmp_path: Path) -> None:
-    name, path = written(tmp_path, bytes(2 * PIECE_BYTES))
+    name, path = write_file(tmp_path, bytes(2 * PIECE_BYTES))
     with pytest.raises(Rejected, match="not in the store"):
         await files.first_bytes(name, 10)
     await files.put(name, path)
@@ -182,21 +182,22 @@ async def test_thumbnails_are_kept_and_listed_beside_the_files(files: Files) -> 
     await files.put_thumbnail(small, b"small")
     await files.put_thumbnail(medium, b"medium")
     assert (await files.thumbnail(small), await files.thumbnail(medium)) == (b"small", b"medium")
-    assert {
-        thumbnail async for thumbnail in files.listed_thumbnails(name[0]) if thumbnail.sha256 == name
-    } == {small, medium}
-    assert name not in {file.sha256 async for file in files.listed(name[0])}
+    assert {thumbnail async for thumbnail in files.list_thumbnails(name[0]) if thumbnail.sha256 == name} == {
+        small,
+        medium,
+    }
+    assert name not in {file.sha256 async for file in files.list_files(name[0])}
     await files.delete_thumbnails([small])
     await files.delete_thumbnails([small, medium])
     assert (await files.thumbnail(small), await files.thumbnail(medium)) == (None, None)
 
 
 async def test_what_is_deleted_is_gone_and_may_be_deleted_again(files: Files, tmp_path: Path) -> None:
-    name, path = written(tmp_path, b"gone")
+    name, path = write_file(tmp_path, b"gone")
     await files.put(name, path)
     await files.delete([name])
     await files.delete([name])
-    assert await files.size_of(name) is None
+    assert await files.load_size(name) is None
     with pytest.raises(Rejected, match="not in the store"):
         await content(files, name)
 
@@ -208,18 +209,18 @@ async def test_what_is_not_named_by_its_hash_is_not_ours(tmp_path: Path) -> None
     (tmp_path / "media/00/00/notes.txt").write_text("somebody's")
     (tmp_path / "thumbs/00/00").mkdir(parents=True)
     (tmp_path / f"thumbs/00/00/{'00' * 32}-huge.jpg").write_text("somebody's")
-    assert [file async for file in files.listed(0)] == []
-    assert [thumbnail async for thumbnail in files.listed_thumbnails(0)] == []
+    assert [file async for file in files.list_files(0)] == []
+    assert [thumbnail async for thumbnail in files.list_thumbnails(0)] == []
 
 
 async def test_a_store_that_is_away_is_busy(environ: dict[str, str], tmp_path: Path) -> None:
-    name, path = written(tmp_path, b"x")
+    name, path = write_file(tmp_path, b"x")
     away = open_files(read_settings({**environ, "S3_ENDPOINT": "http://127.0.0.1:1"}).files)
     assert away is not None
     key = ThumbnailKey(name, ThumbnailSize.SMALL)
     attempts = (
-        *(away.put(name, path), away.size_of(name), away.delete([name]), content(away, name)),
-        *(away.first_bytes(name, 1), anext(away.read_range(name, 0, 1)), anext(away.listed_thumbnails(0))),
+        *(away.put(name, path), away.load_size(name), away.delete([name]), content(away, name)),
+        *(away.first_bytes(name, 1), anext(away.read_range(name, 0, 1)), anext(away.list_thumbnails(0))),
         *(away.thumbnail(key), away.put_thumbnail(key, b"x"), away.delete_thumbnails([key])),
     )
     for attempt in attempts:

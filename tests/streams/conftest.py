@@ -30,7 +30,7 @@ FAST = Options(lease_seconds=2.0, reclaim_every_seconds=0.05, block_seconds=0.2)
 KEY = stream_key(PostParsed, Lane.LIVE)
 
 
-def parsed(number: int, *, channel_id: int = 1, revision: int = 1, **facts: Any) -> PostParsed:
+def parsed_event(number: int, *, channel_id: int = 1, revision: int = 1, **facts: Any) -> PostParsed:
     moment = datetime(2026, 11, 1, tzinfo=UTC)
     return PostParsed.about(
         PostId(ChannelId(channel_id), MessageId(number)), revision, occurred_at=moment, **facts
@@ -172,11 +172,11 @@ async def says(bench: Bench, name: str, detail: str) -> bool:
     return bench.health.parts().get(f"stage {name}", {}).get("detail") == detail
 
 
-async def begun_are(redis: Redis, count: int) -> bool:
+async def has_begun(redis: Redis, count: int) -> bool:
     return len(await counts(redis, "begun")) >= count
 
 
-async def done_are(redis: Redis, count: int) -> bool:
+async def has_done(redis: Redis, count: int) -> bool:
     return len(await counts(redis, "done")) == count
 
 

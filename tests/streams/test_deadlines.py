@@ -12,19 +12,19 @@ async def deadlines() -> Deadlines:
     return Deadlines(0.1)
 
 
-async def watched(deadlines: Deadlines) -> None:
+async def watch_forever(deadlines: Deadlines) -> None:
     while True:
         await deadlines.watch()
 
 
 async def test_a_call_within_its_limit_answers(deadlines: Deadlines) -> None:
-    watching = asyncio.create_task(watched(deadlines))
+    watching = asyncio.create_task(watch_forever(deadlines))
     assert await deadlines.run(asyncio.sleep(0.02, "answer")) == "answer"
     watching.cancel()
 
 
 async def test_a_call_beyond_its_limit_is_a_timeout_and_its_task_lives_on(deadlines: Deadlines) -> None:
-    watching = asyncio.create_task(watched(deadlines))
+    watching = asyncio.create_task(watch_forever(deadlines))
     with pytest.raises(TimeoutError, match=r"longer than 0\.1 s"):
         await deadlines.run(asyncio.sleep(5))
     task = asyncio.current_task()
@@ -50,7 +50,7 @@ async def test_a_call_that_answers_although_its_time_is_over_has_answered(deadli
             return "an answer after all"
         return "never"
 
-    watching = asyncio.create_task(watched(deadlines))
+    watching = asyncio.create_task(watch_forever(deadlines))
     assert await deadlines.run(stubborn()) == "an answer after all"
     task = asyncio.current_task()
     assert task is not None
@@ -78,7 +78,7 @@ async def test_the_end_of_a_task_wins_over_its_time_limit(deadlines: Deadlines) 
         finally:
             await asyncio.sleep(0.3)  # a rollback on a server that hangs
 
-    watching = asyncio.create_task(watched(deadlines))
+    watching = asyncio.create_task(watch_forever(deadlines))
     task = asyncio.create_task(deadlines.run(cleaning_up()))
     await asyncio.sleep(0.25)
     task.cancel()

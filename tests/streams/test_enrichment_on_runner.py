@@ -14,13 +14,13 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from testkit.web import hang, redirect
-from tests.stages.reading import post_with, reading_posts, tagged
+from tests.stages.reading import post_with, reading_posts, tagged_event
 from tests.streams.conftest import Bench, publish, until
 
 ENRICHED = stream_key(PostEnriched, Lane.LIVE)
 
 
-async def arrived(redis: Redis) -> list[tuple[str, str]]:
+async def load_enriched(redis: Redis) -> list[tuple[str, str]]:
     entries: Any = await redis.xrange(ENRICHED)
     events = [PostEnriched.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
     return [(event.post_id, event.trigger.value) for event in events]
@@ -45,7 +45,10 @@ async def test_every_post_is_enriched_when_nothing_can_be_read(
             ("http://10.0.0.1/", "https://t.me/x"),
         )
         posts = [await post_with(system, *urls) for urls in links * 3]
-        events = [*(tagged(post) for post in posts), *(tagged(post, Trigger.VISION_RETAG) for post in posts)]
+        events = [
+            *(tagged_event(post) for post in posts),
+            *(tagged_event(post, Trigger.VISION_RETAG) for post in posts),
+        ]
         judging = bench.working(
             crawl_trigger, posts=system.posts, pages=system.pages, crawl_rules=CrawlRules()
         )
@@ -53,10 +56,10 @@ async def test_every_post_is_enriched_when_nothing_can_be_read(
             await publish(redis, events)
 
             async def all_arrived() -> bool:
-                return len(await arrived(redis)) == len(events)
+                return len(await load_enriched(redis)) == len(events)
 
             await until(all_arrived, seconds=60)
-        assert sorted(await arrived(redis)) == sorted(
+        assert sorted(await load_enriched(redis)) == sorted(
             (str(event.post), event.trigger.value) for event in events
         )
         assert await bench.letters("crawl_trigger") == await bench.letters("enrichment") == []

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from telegram_assistant.domain.lane import Lane
@@ -27,7 +28,7 @@ from tests.streams.conftest import (
     length_is,
     letters_are,
     none_pending,
-    parsed,
+    parsed_event,
     pending_are,
     publish,
     says,
@@ -45,12 +46,12 @@ async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continue
         )
 
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    await publish(bench.redis, [parsed(1, trace_id=trace)])
-    await publish(bench.redis, [parsed(2, trace_id=trace)], Lane.BULK)
+    await publish(bench.redis, [parsed_event(1, trace_id=trace)])
+    await publish(bench.redis, [parsed_event(2, trace_id=trace)], Lane.BULK)
     async with bench.working(telling):
         await until(lambda: none_pending(bench, "telling"))
         for lane, number in ((Lane.LIVE, 1), (Lane.BULK, 2)):
-            await until(lambda lane=lane: length_is(bench, stream_key(PostTagged, lane), 1))  # type: ignore[misc]  # a default in a lambda
+            await until(partial(length_is, bench, stream_key(PostTagged, lane), 1))
             entries: Any = await bench.redis.xrange(stream_key(PostTagged, lane))
             announced = PostTagged.model_validate_json(entries[0][1][PAYLOAD])
             assert (announced.post.message_id, announced.tags, announced.trace_id) == (
@@ -69,7 +70,7 @@ async def test_in_a_batch_every_post_continues_its_own_trace(bench: Bench) -> No
         ]
 
     traces = {number: f"00-{number:032x}-{number:016x}-01" for number in range(1, 6)}
-    await publish(bench.redis, [parsed(number, trace_id=trace) for number, trace in traces.items()])
+    await publish(bench.redis, [parsed_event(number, trace_id=trace) for number, trace in traces.items()])
     async with bench.working(together):
         await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 5))
     entries: Any = await bench.redis.xrange(stream_key(PostTagged, Lane.LIVE))
@@ -86,7 +87,7 @@ async def test_busy_holds_the_entry_and_uses_no_attempt(bench: Bench) -> None:
         if len(calls) <= 3:
             raise Busy(quote("the provider is full"), retry_after_seconds=0.2)
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     async with bench.working(waiting):
         await until(lambda: has(calls, 4))
         await until(lambda: none_pending(bench, "waiting"))
@@ -99,7 +100,7 @@ async def test_a_stage_that_waits_for_a_short_while_is_well_and_says_what_it_wai
     async def patient(_event: PostParsed) -> None:
         raise Busy(quote("the provider is full"), retry_after_seconds=0.05)
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     async with bench.working(patient):
         await until(lambda: says(bench, "patient", "waits: the provider is full"))
         assert bench.health.parts()["stage patient"]["status"] == "ok"
@@ -114,7 +115,7 @@ async def test_a_stage_that_waits_for_long_fails_until_it_gets_on(bench: Bench) 
         if is_full:
             raise Busy(quote("the provider is full"), retry_after_seconds=0.05)
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     async with bench.working(starving, options=replace(FAST, max_waiting_seconds=0.3)):
         began = time.monotonic()
         await until(lambda: is_state(bench, "starving", State.FAILING))
@@ -124,7 +125,7 @@ async def test_a_stage_that_waits_for_long_fails_until_it_gets_on(bench: Bench) 
         await until(lambda: is_state(bench, "starving", State.OK))
         assert "detail" not in bench.health.parts()["stage starving"]
         is_full = True
-        await publish(bench.redis, [parsed(2)])
+        await publish(bench.redis, [parsed_event(2)])
         await until(lambda: says(bench, "starving", "waits: the provider is full"))
         assert bench.health.state is State.OK  # it counts from anew
 
@@ -134,7 +135,7 @@ async def test_a_timeout_is_a_failure(bench: Bench) -> None:
     async def sleepy(_event: PostParsed) -> None:
         await asyncio.sleep(30)
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     async with bench.working(sleepy):
         await until(lambda: letters_are(bench, "sleepy", 1))
     assert (await bench.letters("sleepy"))[0].startswith("TimeoutError")
@@ -150,7 +151,7 @@ async def test_many_dead_letters_in_a_row_stop_the_stage_until_a_person_resumes_
             raise Rejected(quote("a bad release"))
         done.append(event.post.message_id)
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 101)])
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 101)])
     async with bench.working(fragile):
         await until(lambda: is_stopped(bench, "fragile"))
         part = bench.health.parts()["stage fragile"]
@@ -172,7 +173,7 @@ async def test_cancellation_acknowledges_nothing(bench: Bench) -> None:
         begun.set()
         await asyncio.sleep(30)
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     task = asyncio.create_task(bench.runner(cut).run(asyncio.Event()))
     await asyncio.wait_for(begun.wait(), 30)
     task.cancel()
@@ -191,7 +192,7 @@ async def test_while_redis_is_away_the_work_in_hand_goes_on_and_is_settled_after
         await asyncio.sleep(1.0)
         return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
 
-    await publish(bench.redis, [parsed(1), parsed(2)])
+    await publish(bench.redis, [parsed_event(1), parsed_event(2)])
     async with bench.working(steady):
         await until(lambda: has(runs, 2))
         await asyncio.to_thread(engine.kill)
@@ -211,10 +212,10 @@ async def test_history_never_keeps_news_waiting(bench: Bench) -> None:
         order.append("news" if event.channel_id == 2 else "history")
         await asyncio.sleep(0.05)
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 201)], Lane.BULK)
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 201)], Lane.BULK)
     async with bench.working(patient):
         await until(lambda: has(order, 10, at_least=True))
-        await publish(bench.redis, [parsed(number, channel_id=2) for number in range(1, 11)])
+        await publish(bench.redis, [parsed_event(number, channel_id=2) for number in range(1, 11)])
         await until(lambda: has([kind for kind in order if kind == "news"], 10))
     between = order[order.index("news") :]
     assert between.count("history") <= 12  # one of two workers at most is at history while news are there
@@ -225,7 +226,7 @@ async def test_what_rests_is_tried_again_although_new_entries_never_end(bench: B
     over = asyncio.Event()
 
     @stage(consumes=PostParsed, concurrency=2, attempts=3, backoff_seconds=0.1)
-    async def besieged(event: PostParsed) -> None:
+    async def struggle(event: PostParsed) -> None:
         if event.post.message_id == 1:
             tries.append(1)
             raise RuntimeError("not yet")
@@ -234,13 +235,13 @@ async def test_what_rests_is_tried_again_although_new_entries_never_end(bench: B
     async def besiege() -> None:
         number = 2
         while not over.is_set():
-            await publish(bench.redis, [parsed(number + place) for place in range(50)])
+            await publish(bench.redis, [parsed_event(number + place) for place in range(50)])
             number += 50
             await asyncio.sleep(0.05)
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     sieging = asyncio.create_task(besiege())
-    async with bench.working(besieged):
+    async with bench.working(struggle):
         await until(lambda: has(tries, 3))
         over.set()
         await sieging
@@ -259,7 +260,7 @@ async def test_a_group_lost_while_a_failure_waits_to_be_settled_is_made_again_an
             raise RuntimeError("bad luck")
         return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
 
-    await publish(bench.redis, [parsed(1), parsed(2)])
+    await publish(bench.redis, [parsed_event(1), parsed_event(2)])
     async with bench.working(unlucky):
         await until(lambda: pending_are(bench, "unlucky", 2))
         await bench.redis.flushall()
@@ -267,7 +268,7 @@ async def test_a_group_lost_while_a_failure_waits_to_be_settled_is_made_again_an
         await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 1))
         await asyncio.sleep(1.5)
         assert await bench.redis.xlen(stream_key(PostTagged, Lane.LIVE)) == 1
-        await publish(bench.redis, [parsed(3)])
+        await publish(bench.redis, [parsed_event(3)])
         await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 2))
 
 
@@ -276,7 +277,7 @@ async def test_an_event_that_is_not_declared_is_not_told(bench: Bench) -> None:
     async def chatty(event: PostParsed) -> PostTagged:
         return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     async with bench.working(chatty):
         await until(lambda: letters_are(bench, "chatty", 1))
     assert "does not declare" in (await bench.letters("chatty"))[0]
@@ -300,7 +301,7 @@ async def test_a_reason_that_postgresql_cannot_keep_is_kept_readable(bench: Benc
     async def odd(_event: PostParsed) -> None:
         raise Rejected(quote("a \0 and a \ud800"))
 
-    await publish(bench.redis, [parsed(1)])
+    await publish(bench.redis, [parsed_event(1)])
     async with bench.working(odd):
         await until(lambda: letters_are(bench, "odd", 1))
     assert await bench.letters("odd") == ["a \\0 and a \\ud800"]
@@ -313,7 +314,7 @@ async def test_what_was_left_behind_is_found_behind_thousands_that_rest(bench: B
     async def patient(event: PostParsed) -> None:
         done.append(event.post.message_id)
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 1302)])
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 1302)])
     await bench.redis.xgroup_create(KEY, "patient", id="0")
     streams: Any = {KEY: ">"}
     await bench.redis.xreadgroup("patient", RESTING, streams, count=1300)

@@ -26,7 +26,7 @@ from telegram_assistant.streams.monitoring import resume
 from telegram_assistant.streams.stage import AnyStage, stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.worker_role import held_posts_loop, loops_of
+from telegram_assistant.worker_role import build_loops, held_posts_loop
 from testkit.engines import Engine
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.streams.conftest import FAST, until
@@ -87,7 +87,7 @@ class Newsroom:
         held_posts = held_posts_loop(
             self.app, watched, stages, stages, held_seconds=held_seconds, look_seconds=0.05
         )
-        loops = (*loops_of(stages, stages, self.app, watched, FAST), held_posts)
+        loops = (*build_loops(stages, stages, self.app, watched, FAST), held_posts)
         tasks = [
             asyncio.create_task(
                 keep_running(loop, stopping=stopping, health=watched, first_pause_seconds=0.05)

@@ -55,7 +55,7 @@ async def test_but_no_longer_than_a_moment() -> None:
 async def test_when_the_others_are_done_nobody_waits() -> None:
     ready = LocalQueue(some_stage)
     ready.put(Lane.LIVE, entries(1))
-    await ready.done(await ready.take(), 0.0)
+    await ready.finish_batch(await ready.take(), 0.0)
     ready.put(Lane.LIVE, entries(4))
     assert len(await asyncio.wait_for(ready.take(), MAX_FILL_SECONDS / 2)) == 4
 

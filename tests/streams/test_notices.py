@@ -58,7 +58,7 @@ async def write(system_pool: Pool, *events: PostVisionUploaded, lane: Lane = Lan
         await write_notices(connection, [QueuedNotice(event, lane) for event in events])
 
 
-async def announced(redis: Redis, lane: Lane = Lane.LIVE) -> list[PostVisionUploaded]:
+async def load_announced(redis: Redis, lane: Lane = Lane.LIVE) -> list[PostVisionUploaded]:
     entries: Any = await redis.xrange(KEYS[lane])
     return [PostVisionUploaded.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
 
@@ -71,7 +71,7 @@ async def test_notices_are_announced_once_each_in_its_lane(
     await write(system_pool, bulk, lane=Lane.BULK)
     relays = [relay_of(redis, system) for _ in range(4)]
     await asyncio.gather(*(relay.step() for relay in relays))
-    assert (await announced(redis), await announced(redis, Lane.BULK)) == ([live], [bulk])
+    assert (await load_announced(redis), await load_announced(redis, Lane.BULK)) == ([live], [bulk])
     assert await relays[0].step() == 0
 
 
@@ -95,7 +95,7 @@ async def test_the_same_event_is_told_again_only_when_it_says_something_else(
     for notice in (first, first, first.model_copy(update={"media": ("ab",)})):
         await write(system_pool, notice)
         await relay.step()
-    assert [notice.media for notice in await announced(redis)] == [(), ("ab",)]
+    assert [notice.media for notice in await load_announced(redis)] == [(), ("ab",)]
 
 
 async def test_what_redis_has_lost_is_told_again_with_the_outbox(

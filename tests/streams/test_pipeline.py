@@ -36,14 +36,14 @@ async def test_a_post_stays_in_the_outbox_until_every_branch_has_ended(
     relay = relay_of(redis, system)
     await relay.check()
     assert await relay.step() == 1
-    await system.outbox.done([(post_id, 1)], branch=BRANCHES[indexing.name])
+    await system.outbox.mark_finished([(post_id, 1)], branch=BRANCHES[indexing.name])
     assert await system.outbox.waiting() == 1
     await redis.delete(EPOCH_KEY, KEY)
     await relay.check()
     assert await relay.step() == 1
     for stage in (indexing, stories, alerts, post_persistence):
         assert await system.outbox.waiting() == 1
-        await system.outbox.done([(post_id, 1)], branch=BRANCHES[stage.name])
+        await system.outbox.mark_finished([(post_id, 1)], branch=BRANCHES[stage.name])
     assert await system.outbox.waiting() == 0
 
 
@@ -51,7 +51,9 @@ async def test_branches_that_end_at_the_same_moment_leave_nothing_behind(system:
     for _ in range(20):
         channel_id = await land(system, 20)
         finished = [(PostId(channel_id, MessageId(number)), 1) for number in range(1, 21)]
-        await asyncio.gather(*(system.outbox.done(finished, branch=BRANCHES[stage.name]) for stage in ENDS))
+        await asyncio.gather(
+            *(system.outbox.mark_finished(finished, branch=BRANCHES[stage.name]) for stage in ENDS)
+        )
         assert await system.outbox.waiting() == 0
 
 
@@ -62,7 +64,7 @@ async def release_held(system: SystemStores, *, held_seconds: float = 0.0) -> in
     )
 
 
-async def grouped_notices(admin: Admin, channel_id: ChannelId) -> list[tuple[int, str]]:
+async def load_notices(admin: Admin, channel_id: ChannelId) -> list[tuple[int, str]]:
     rows = await admin.fetch(
         "SELECT lane, payload FROM notices WHERE event = 'posts.grouped' AND channel_id = $1", channel_id
     )
@@ -78,12 +80,12 @@ async def test_a_post_that_stories_hold_is_announced_as_grouped_once(
     await relay.check()
     assert await release_held(system) == 0, "it is not announced yet"
     assert await (relay.step() if lane is Lane.LIVE else relay.step_bulk()) == 1
-    await system.outbox.done(finished, branch=BRANCHES[post_persistence.name])
+    await system.outbox.mark_finished(finished, branch=BRANCHES[post_persistence.name])
     assert await release_held(system) == 0, "it is not indexed yet"
-    await system.outbox.done(finished, branch=BRANCHES[indexing.name])
+    await system.outbox.mark_finished(finished, branch=BRANCHES[indexing.name])
     assert await release_held(system, held_seconds=60) == 0, "it is not held for long"
     assert [await release_held(system), await release_held(system)] == [1, 0]
-    assert await grouped_notices(admin, channel_id) == [(1, lane.value)]
+    assert await load_notices(admin, channel_id) == [(1, lane.value)]
 
 
 async def test_a_post_that_is_grouped_or_matched_is_not_released(redis: Redis, system: SystemStores) -> None:
@@ -93,9 +95,9 @@ async def test_a_post_that_is_grouped_or_matched_is_not_released(redis: Redis, s
     relay = relay_of(redis, system)
     await relay.check()
     assert await relay.step() == 2
-    await system.outbox.done([*grouped, *matched], branch=BRANCHES[indexing.name])
-    await system.outbox.done(grouped, branch=BRANCHES[stories.name])
-    await system.outbox.done(matched, branch=BRANCHES[alerts.name])
+    await system.outbox.mark_finished([*grouped, *matched], branch=BRANCHES[indexing.name])
+    await system.outbox.mark_finished(grouped, branch=BRANCHES[stories.name])
+    await system.outbox.mark_finished(matched, branch=BRANCHES[alerts.name])
     assert await release_held(system) == 0
 
 
@@ -108,7 +110,7 @@ async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_rel
     await relay.check()
     assert await relay.step() == 1
     for stage in (indexing, stories):
-        await system.outbox.done(finished, branch=BRANCHES[stage.name])
+        await system.outbox.mark_finished(finished, branch=BRANCHES[stage.name])
     await admin.execute("UPDATE outbox SET progressed_at = NULL")
     assert await release_held(system, held_seconds=60) == 0
     assert await release_held(system) == 1
@@ -122,7 +124,7 @@ async def test_a_post_that_was_announced_again_is_held_from_then_on(
     relay = relay_of(redis, system)
     await relay.check()
     assert await relay.step() == 1
-    await system.outbox.done([(PostId(channel_id, MessageId(1)), 1)], branch=BRANCHES[indexing.name])
+    await system.outbox.mark_finished([(PostId(channel_id, MessageId(1)), 1)], branch=BRANCHES[indexing.name])
     await admin.execute("UPDATE outbox SET progressed_at = now() - interval '1 hour'")
     await system.outbox.reannounce_all()
     assert await release_held(system) == 0
@@ -136,7 +138,7 @@ async def test_a_pipeline_may_have_any_number_of_ends(system: SystemStores) -> N
     post_id = PostId(await land(system, 1), MessageId(1))
     for end in reversed(ends):
         assert await system.outbox.waiting() == 1
-        await system.outbox.done([(post_id, 1)], branch=branches[end.name])
+        await system.outbox.mark_finished([(post_id, 1)], branch=branches[end.name])
     assert await system.outbox.waiting() == 0
 
 

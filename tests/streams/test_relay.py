@@ -30,7 +30,7 @@ from tests.streams.relaying import land, relay_of
 pytestmark = pytest.mark.usefixtures("empty_outbox")
 
 
-async def announced(redis: Redis, key: str = KEY) -> list[PostParsed]:
+async def load_announced(redis: Redis, key: str = KEY) -> list[PostParsed]:
     entries: Any = await redis.xrange(key)
     return [PostParsed.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
 
@@ -41,7 +41,7 @@ async def test_what_was_landed_is_announced_once_with_a_trace_of_its_own(
     channel_id = await land(system, 3)
     relay = relay_of(redis, system)
     assert [await relay.step(), await relay.step()] == [3, 0]
-    events = await announced(redis)
+    events = await load_announced(redis)
     assert sorted(event.post_id for event in events) == [f"{channel_id}/{number}" for number in (1, 2, 3)]
     assert len({event.trace_id for event in events}) == 3
 
@@ -57,7 +57,7 @@ async def test_many_relays_together_announce_each_row_once(redis: Redis, system:
             pass
 
     await asyncio.gather(*(drain(relay) for relay in relays))
-    events = await announced(redis)
+    events = await load_announced(redis)
     assert len(events) == len({event.event_id for event in events}) == 2000
 
 
@@ -228,7 +228,7 @@ async def test_bulk_posts_wait_in_postgresql_and_whoever_asked_gets_an_equal_sha
     some = await admin.fetch(
         "SELECT channel_id, message_id, revision FROM outbox WHERE announced_at IS NOT NULL LIMIT 100"
     )
-    await system.outbox.done(
+    await system.outbox.mark_finished(
         [(PostId(row["channel_id"], row["message_id"]), row["revision"]) for row in some]
     )
     assert [await relay.step_bulk(), await relay.step_bulk(), await relay.step_bulk()] == [50, 50, 0]
@@ -261,7 +261,7 @@ async def test_a_finished_revision_leaves_the_outbox_and_takes_older_ones_with_i
     for text in ("Снег", "Снег и дождь", "Солнце"):
         post = make_post(channel_id=channel_id, text=text, edited_at=datetime.now(UTC))
         await system.landing.land(make_page(post), Claim(channel_id, 0))
-    await system.outbox.done([(PostId(channel_id, post.message_id), 2)])
+    await system.outbox.mark_finished([(PostId(channel_id, post.message_id), 2)])
     assert [row["revision"] for row in await admin.fetch("SELECT revision FROM outbox")] == [3]
 
 
@@ -316,7 +316,7 @@ async def test_with_partitions_a_channel_has_its_own_streams_and_everything_stil
     for channel_id in channels:
         key = stream_key(PostParsed, Lane.LIVE, channel_id % 4, 4)
         assert key.endswith(f":{{{channel_id % 4}}}")
-        assert channel_id in {event.channel_id for event in await announced(redis, key)}
+        assert channel_id in {event.channel_id for event in await load_announced(redis, key)}
     assert await redis.exists(KEY) == 0
 
 

@@ -28,7 +28,7 @@ from tests.streams.conftest import (
     has,
     length_is,
     none_pending,
-    parsed,
+    parsed_event,
     pending_are,
     publish,
     until,
@@ -49,7 +49,7 @@ async def relay(redis: Redis, system: SystemStores, health: Health) -> Relay:
     return Relay(system.outbox, (nothing,), redis=redis, health=health, partitions=1, max_entries=200_000)
 
 
-async def announced_of(redis: Redis, channel_id: ChannelId) -> int:
+async def count_announced(redis: Redis, channel_id: ChannelId) -> int:
     entries: Any = await redis.xrange(KEY)
     return sum(f'"{channel_id}/'.encode() in fields[PAYLOAD] for _, fields in entries)
 
@@ -61,14 +61,14 @@ async def test_posts_wait_in_postgresql_before_redis_is_full_and_are_announced_w
         pass  # what other tests have landed
     channel_id = await land(system, 5)
     async with without_memory(engine.url, used_share=PAUSE_SHARE + 0.01):
-        assert (await relay.step(), await announced_of(redis, channel_id)) == (0, 0)
+        assert (await relay.step(), await count_announced(redis, channel_id)) == (0, 0)
         detail = str(health.parts()[PART]["detail"])
         assert "Redis has used 86% of its memory" in detail
     async with without_memory(engine.url, used_share=(PAUSE_SHARE + RESUME_SHARE) / 2):
         assert await relay.step() == 0  # not yet
     async with without_memory(engine.url, used_share=RESUME_SHARE - 0.01):
         assert await relay.step() == 5
-    assert await announced_of(redis, channel_id) == 5
+    assert await count_announced(redis, channel_id) == 5
 
 
 async def test_a_stage_loses_nothing_while_redis_takes_no_more(
@@ -83,7 +83,7 @@ async def test_a_stage_loses_nothing_while_redis_takes_no_more(
             PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at) for event in events
         ]
 
-    await publish(redis, [parsed(number) for number in range(20)])
+    await publish(redis, [parsed_event(number) for number in range(20)])
     async with bench.working(tag):
         await until(lambda: pending_are(bench, "tag", 20))
         async with without_memory(engine.url):
@@ -104,7 +104,7 @@ async def test_a_stage_that_starts_while_redis_takes_no_more_begins_when_it_does
     async def note(event: PostParsed) -> None:
         done.append(event.post.message_id)
 
-    await publish(redis, [parsed(1)])
+    await publish(redis, [parsed_event(1)])
     async with without_memory(engine.url), bench.working(note):
         await until(lambda: waits_for_memory(bench, "stage note"))
         await redis.config_set("maxmemory", 512 * MB)

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import PostParsed, PostTagged
+from telegram_assistant.features.operations.dead_letters import discard, replay
 from telegram_assistant.reasons import quote
 from telegram_assistant.settings import TelemetrySettings
 from telegram_assistant.streams.entries import PAYLOAD
@@ -32,13 +33,13 @@ from tests.streams.conftest import (
     FAST,
     KEY,
     Bench,
-    begun_are,
     counts,
-    done_are,
     has,
+    has_begun,
+    has_done,
     letters_are,
     none_pending,
-    parsed,
+    parsed_event,
     pending_are,
     publish,
     until,
@@ -91,7 +92,7 @@ async def work_until_buried(
             buried.cancel()
             await asyncio.wait([buried])
             if await bench.letters("counting"):
-                await until(lambda: done_are(bench.redis, others))
+                await until(lambda: has_done(bench.redis, others))
                 return
 
 
@@ -102,7 +103,7 @@ async def test_what_was_published_before_the_first_start_is_processed(bench: Ben
     async def early(event: PostParsed) -> None:
         seen.append(event.post.message_id)
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 11)])
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 11)])
     async with bench.working(early):
         await until(lambda: has(seen, 10))
         await until(lambda: none_pending(bench, "early"))
@@ -115,27 +116,25 @@ async def test_a_poison_entry_comes_back_with_growing_pauses_and_is_buried_after
     moments: list[float] = []
 
     @stage(consumes=PostParsed, attempts=4, backoff_seconds=0.2)
-    async def poisoned(event: PostParsed) -> None:
+    async def reject_third(event: PostParsed) -> None:
         if event.post.message_id == 3:
             moments.append(time.monotonic())
             raise RuntimeError("this one is bad")
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 6)])
-    async with bench.working(poisoned):
-        await until(lambda: letters_are(bench, "poisoned", 1))
-        await until(lambda: none_pending(bench, "poisoned"))
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 6)])
+    async with bench.working(reject_third):
+        await until(lambda: letters_are(bench, "reject_third", 1))
+        await until(lambda: none_pending(bench, "reject_third"))
     pauses = [later - earlier for earlier, later in itertools.pairwise(moments)]
     assert len(moments) == 4
     assert 0.15 <= pauses[0] < pauses[1] < pauses[2]
-    letter = (await bench.system.dead_letters.newest("poisoned"))[0]
+    letter = (await bench.system.dead_letters.newest("reject_third"))[0]
     assert (letter.reason, letter.attempts, letter.message_id) == ("RuntimeError: this one is bad", 4, 3)
     assert "this one is bad" in (letter.traceback or "")
-    assert await bench.redis.xlen(dead_key("poisoned")) == 1
+    assert await bench.redis.xlen(dead_key("reject_third")) == 1
 
 
 async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> None:
-    from telegram_assistant.features.operations.dead_letters import discard, replay  # noqa: PLC0415 -- only this test needs them
-
     seen: dict[str, list[int]] = {"one": [], "two": []}
     broken = True
 
@@ -149,7 +148,7 @@ async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> 
     async def two(event: PostParsed) -> None:
         seen["two"].append(event.post.message_id)
 
-    await publish(bench.redis, [parsed(1), parsed(2)])
+    await publish(bench.redis, [parsed_event(1), parsed_event(2)])
     async with bench.working(one), bench.working(two, instance="there#0002"):
         await until(lambda: letters_are(bench, "one", 2))
         await until(lambda: has(seen["two"], 2))
@@ -169,20 +168,20 @@ async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> 
 async def test_a_killed_process_leaves_nothing_behind_although_nothing_new_arrives(
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
-    await publish(redis, [parsed(number) for number in range(1, 51)])
+    await publish(redis, [parsed_event(number) for number in range(1, 51)])
     async with process(engine, database, seconds=0.3, concurrency=8) as first:
-        await until(lambda: begun_are(redis, 8))
+        await until(lambda: has_begun(redis, 8))
         first.kill()
         await first.wait()
     async with process(engine, database, seconds=0.0, concurrency=8):
-        await until(lambda: done_are(redis, 50))
+        await until(lambda: has_done(redis, 50))
         await until(lambda: none_pending(bench, "counting"))
 
 
 async def test_an_entry_that_kills_its_process_is_buried_and_the_others_are_done(
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
-    await publish(redis, [parsed(number) for number in (1, 2, 1000, 3, 4)])
+    await publish(redis, [parsed_event(number) for number in (1, 2, 1000, 3, 4)])
     await work_until_buried(engine, bench, database, others=4, attempts=2, concurrency=1)
     letter = (await bench.system.dead_letters.newest("counting"))[0]
     assert letter.message_id == 1000
@@ -193,9 +192,9 @@ async def test_an_entry_that_kills_its_process_is_buried_and_the_others_are_done
 async def test_sigterm_finishes_what_is_in_hand_and_leaves_no_trace(
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
-    await publish(redis, [parsed(number) for number in range(1, 21)])
+    await publish(redis, [parsed_event(number) for number in range(1, 21)])
     async with process(engine, database, seconds=0.5, concurrency=4) as worker:
-        await until(lambda: begun_are(redis, 4))
+        await until(lambda: has_begun(redis, 4))
         worker.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(worker.wait(), 60) == 0
     done = await counts(redis, "done")
@@ -208,14 +207,14 @@ async def test_sigterm_finishes_what_is_in_hand_and_leaves_no_trace(
 async def test_work_longer_than_the_grace_is_handed_back_at_once(
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
-    await publish(redis, [parsed(1)])
+    await publish(redis, [parsed_event(1)])
     patient = replace(FAST, lease_seconds=600.0)
     async with process(engine, database, seconds=30, grace=0.2, options=patient, concurrency=1) as worker:
-        await until(lambda: begun_are(redis, 1))
+        await until(lambda: has_begun(redis, 1))
         worker.send_signal(signal.SIGTERM)
         await asyncio.wait_for(worker.wait(), 60)
     async with process(engine, database, seconds=0, options=patient, concurrency=1):
-        await until(lambda: done_are(redis, 1), seconds=60)
+        await until(lambda: has_done(redis, 1), seconds=60)
     assert await bench.letters("counting") == []
 
 
@@ -224,20 +223,20 @@ async def test_one_bad_entry_and_one_that_does_not_parse_do_not_fail_their_batch
     sizes: list[int] = []
 
     @stage(consumes=PostParsed, batch=20, concurrency=1, attempts=2, backoff_seconds=0.05)
-    async def batched(events: list[PostParsed]) -> None:
+    async def reject_seventh(events: list[PostParsed]) -> None:
         sizes.append(len(events))
         if any(event.post.message_id == 7 for event in events):
             raise RuntimeError("seven")
         done.extend(event.post.message_id for event in events)
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 20)])
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 20)])
     await bench.redis.xadd(KEY, {PAYLOAD: b'{"post_id": 5}'})
-    async with bench.working(batched):
-        await until(lambda: letters_are(bench, "batched", 2))
-        await until(lambda: none_pending(bench, "batched"))
+    async with bench.working(reject_seventh):
+        await until(lambda: letters_are(bench, "reject_seventh", 2))
+        await until(lambda: none_pending(bench, "reject_seventh"))
     assert sorted(done) == [number for number in range(1, 20) if number != 7]
     assert sizes[0] == 19
-    assert sorted(reason.partition(":")[0] for reason in await bench.letters("batched")) == [
+    assert sorted(reason.partition(":")[0] for reason in await bench.letters("reject_seventh")) == [
         "RuntimeError",
         "it is not a valid posts.parsed",
     ]
@@ -251,7 +250,7 @@ async def test_work_longer_than_the_lease_is_done_once_because_it_is_renewed(ben
         runs.append(event.post.message_id)
         await asyncio.sleep(3)
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 13)])
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 13)])
     async with bench.working(long), bench.working(long, instance="there#0002"):
         await until(lambda: has(runs, 12))
         await asyncio.sleep(3.2)
@@ -287,7 +286,7 @@ async def test_trimming_stops_at_the_oldest_that_is_needed_and_waits_for_missing
     @stage(consumes=PostParsed)
     async def absent(_event: PostParsed) -> None: ...
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 501)])
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 501)])
     async with bench.working(quick):
         await until(lambda: pending_are(bench, "quick", 1))
         assert (await trim(bench.redis, [quick, absent], 1)).get(KEY) is None
@@ -303,7 +302,7 @@ async def test_trimming_stops_at_the_oldest_that_is_needed_and_waits_for_missing
 async def test_the_group_of_a_stage_that_now_reads_elsewhere_is_removed_when_no_process_reads_with_it(
     bench: Bench,
 ) -> None:
-    """In an earlier release `moved` read this stream.
+    """In an earlier release `read_elsewhere` read this stream.
 
     While a process of that release runs, trimming waits for it.
     """
@@ -312,18 +311,18 @@ async def test_the_group_of_a_stage_that_now_reads_elsewhere_is_removed_when_no_
     async def staying(_event: PostParsed) -> None: ...
 
     @stage(consumes=PostTagged)
-    async def moved(_event: PostTagged) -> None: ...
+    async def read_elsewhere(_event: PostTagged) -> None: ...
 
-    await publish(bench.redis, [parsed(number) for number in range(1, 301)])
-    for group in ("moved", "of somebody else"):
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 301)])
+    for group in ("read_elsewhere", "of somebody else"):
         await bench.redis.xgroup_create(KEY, group, id="0")
-    async with bench.working(staying), bench.working(moved):
+    async with bench.working(staying), bench.working(read_elsewhere):
         await until(lambda: none_pending(bench, "staying"))
-        await bench.redis.xgroup_createconsumer(KEY, "moved", "an earlier release")
-        await trim(bench.redis, [staying, moved], 1)
+        await bench.redis.xgroup_createconsumer(KEY, "read_elsewhere", "an earlier release")
+        await trim(bench.redis, [staying, read_elsewhere], 1)
         assert await bench.redis.xlen(KEY) == 300
-        await bench.redis.xgroup_delconsumer(KEY, "moved", "an earlier release")
-        await trim(bench.redis, [staying, moved], 1)
+        await bench.redis.xgroup_delconsumer(KEY, "read_elsewhere", "an earlier release")
+        await trim(bench.redis, [staying, read_elsewhere], 1)
         groups = {group["name"].decode() for group in await bench.redis.xinfo_groups(KEY)}
         assert groups == {"staying", "of somebody else"}
         assert await bench.redis.xlen(KEY) < 300
@@ -337,13 +336,13 @@ async def test_a_deleted_stream_or_group_heals_itself(bench: Bench) -> None:
         seen.append(event.post.message_id)
 
     async with bench.working(healing):
-        await publish(bench.redis, [parsed(1)])
+        await publish(bench.redis, [parsed_event(1)])
         await until(lambda: has(seen, 1))
         await bench.redis.flushall()
-        await publish(bench.redis, [parsed(2)])
+        await publish(bench.redis, [parsed_event(2)])
         await until(lambda: has(seen, 2))
         await bench.redis.xgroup_destroy(KEY, "healing")
-        await publish(bench.redis, [parsed(3)])
+        await publish(bench.redis, [parsed_event(3)])
         await until(lambda: has(seen, 3, at_least=True))
     assert set(seen) == {1, 2, 3}
 
@@ -351,7 +350,7 @@ async def test_a_deleted_stream_or_group_heals_itself(bench: Bench) -> None:
 async def test_the_neighbours_of_an_entry_that_kills_its_process_survive_it(
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
-    await publish(redis, [parsed(number) for number in (*range(1, 11), 1000, *range(11, 21))])
+    await publish(redis, [parsed_event(number) for number in (*range(1, 11), 1000, *range(11, 21))])
     await work_until_buried(engine, bench, database, others=20, seconds=0.3, attempts=3, concurrency=32)
     assert [letter.message_id for letter in await bench.system.dead_letters.newest("counting")] == [1000]
     assert set(await counts(redis, "done")) == set(range(1, 21))

@@ -59,19 +59,19 @@ def fields_of(kind: Any) -> tuple[Field, ...]:
 
 
 def _field(name: str, annotation: Any, default: Any) -> Field:
-    wanted = _resolved(annotation)
+    wanted = _resolve(annotation)
     if type(None) in typing.get_args(wanted):
         others = tuple(argument for argument in typing.get_args(wanted) if argument is not type(None))
-        wanted = _resolved(typing.Union[others])  # noqa: UP007 -- made while running
+        wanted = _resolve(typing.Union[others])  # noqa: UP007 -- made while running
     is_list = typing.get_origin(wanted) is list
     if is_list:
-        wanted = _resolved(typing.get_args(wanted)[0])
+        wanted = _resolve(typing.get_args(wanted)[0])
     kinds = list(typing.get_args(wanted)) or [wanted]
     received = [kind for kind in kinds if not kind.__name__.startswith("Input")]
     return Field(name, received or kinds, is_list, optional=default is None)
 
 
-def _resolved(annotation: Any) -> Any:
+def _resolve(annotation: Any) -> Any:
     name = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", None)
     return (
         annotation

@@ -42,7 +42,7 @@ def history(city: Any) -> Any:
 
 
 @pytest.fixture
-def logged() -> Iterator[list[EventDict]]:
+def log_lines() -> Iterator[list[EventDict]]:
     with structlog.testing.capture_logs() as lines:
         yield lines
 
@@ -101,7 +101,7 @@ async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_ove
         control.fail(HISTORY, code=420, message=message)
         with pytest.raises(Flooded) as first:
             await line.ask(history)
-        with pytest.raises(Flooded, match=r"leave messages\.getHistory alone") as second:
+        with pytest.raises(Flooded, match=r"pause of messages\.getHistory") as second:
             await line.ask(history)
         assert (
             least - 1 <= second.value.retry_after_seconds <= first.value.retry_after_seconds <= most
@@ -113,7 +113,7 @@ async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_ove
 
 
 async def test_a_wait_of_more_than_five_minutes_is_an_alert(
-    lines: Lines, control: Control, history: Any, logged: list[EventDict], account_id: AccountId
+    lines: Lines, control: Control, history: Any, log_lines: list[EventDict], account_id: AccountId
 ) -> None:
     async with lines() as line:
         control.fail(HISTORY, code=420, message="FLOOD_WAIT_12167")
@@ -122,7 +122,7 @@ async def test_a_wait_of_more_than_five_minutes_is_an_alert(
         assert REGISTRY.get_sample_value(
             "account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}
         ) == pytest.approx(time.time() + 12167 * 1.2, abs=4)
-    alert = next(event for event in logged if event["event"] == "account_flooded")
+    alert = next(event for event in log_lines if event["event"] == "account_flooded")
     assert (alert["log_level"], alert["method"], alert["asked_seconds"]) == ("warning", HISTORY, 12167)
 
 

@@ -37,7 +37,7 @@ async def nobody_connected(sim: Simulator) -> bool:
     return not sim.connections
 
 
-async def called(sim: Simulator, method: str) -> bool:
+async def is_called(sim: Simulator, method: str) -> bool:
     return calls(sim, method) > 0
 
 
@@ -52,7 +52,7 @@ async def test_a_dropped_connection_is_made_anew_with_another_session_and_never_
             await asyncio.sleep(0.01)  # the news has to come to Telethon too
         await line.ask(NEAREST)
         assert len(sim.connections) == 1
-    (record,) = sim.keys.of(PHONE)
+    (record,) = sim.keys.records_of(PHONE)
     assert len(record.sessions) == 5
     assert record.double_use == 0
     assert calls(sim, "help.getNearestDc") == 5
@@ -65,7 +65,7 @@ async def test_a_connection_that_is_lost_under_a_request_is_busy_and_the_request
         await line.ask(NEAREST)
         sim.faults.latency_seconds = 5
         asking = asyncio.create_task(line.ask(STATUS))
-        await until(lambda: called(sim, "account.updateStatus"))
+        await until(lambda: is_called(sim, "account.updateStatus"))
         sim.drop_connections()
         with pytest.raises(Busy, match="does not answer"):
             await asking
@@ -126,7 +126,7 @@ async def test_cancellation_leaves_no_request_behind(lines: Lines, sim: Simulato
         first = asyncio.create_task(line.ask(RESOLVE))
         second = asyncio.create_task(line.ask(STATUS))
         await until(
-            lambda: called(sim, "help.getConfig" if when == "connecting" else "contacts.resolveUsername")
+            lambda: is_called(sim, "help.getConfig" if when == "connecting" else "contacts.resolveUsername")
         )
         for task in [first, second] if when != "waiting for its turn" else [second]:
             task.cancel()

@@ -50,7 +50,7 @@ async def test_without_an_application_there_is_no_line(lines: Lines, missing: di
 
 
 @pytest.fixture
-def lost(account: TelegramSettings) -> SecretStr:
+def lost_session(account: TelegramSettings) -> SecretStr:
     """A session that points where nobody is."""
     session = StringSession(account.session_string.get_secret_value())
     session.set_dc(session.dc_id, "127.0.0.2", 9)
@@ -60,12 +60,12 @@ def lost(account: TelegramSettings) -> SecretStr:
 @pytest.mark.turns("TELEGRAM_DC_ADDR")
 @pytest.mark.turns("TELEGRAM_DC_PORT")
 async def test_the_address_of_a_simulator_wins_over_the_sessions_own(
-    lines: Lines, lost: SecretStr, sim: Simulator
+    lines: Lines, lost_session: SecretStr, sim: Simulator
 ) -> None:
-    async with lines(session_string=lost) as line:
+    async with lines(session_string=lost_session) as line:
         with pytest.raises(Busy):
             await line.ask(ME)
-    async with lines(session_string=lost, dc_addr=sim.host, dc_port=sim.ports[HOME_DC]) as line:
+    async with lines(session_string=lost_session, dc_addr=sim.host, dc_port=sim.ports[HOME_DC]) as line:
         assert (await line.ask(ME))[0].is_self
 
 
@@ -76,10 +76,10 @@ def test_only_an_address_that_telethon_keeps_is_accepted(address: str) -> None:
 
 
 async def test_a_line_that_would_go_to_telegram_itself_is_not_connected(
-    lines: Lines, lost: SecretStr
+    lines: Lines, lost_session: SecretStr
 ) -> None:
     """Telethon takes Telegram's own address where it is given one of IPv6."""
-    async with lines(session_string=lost, dc_addr="::1") as line:
+    async with lines(session_string=lost_session, dc_addr="::1") as line:
         with pytest.raises(CannotStart, match="TELEGRAM_DC_ADDR"):
             await line.ask(ME)
 

@@ -17,12 +17,12 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
         (
             {"TELEGRAM_API_ID": "17349"},
             (Severity.BAD, Severity.WARNING),
-            "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not",
+            "TELEGRAM_API_ID is set, but TELEGRAM_API_HASH is not",
         ),
         (
             {"TELEGRAM_API_HASH": "any"},
             (Severity.BAD, Severity.OFF),
-            "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not",
+            "TELEGRAM_API_HASH is set, but TELEGRAM_API_ID is not",
         ),
         (
             {**APPLICATION, "TELEGRAM_API_HASH": "geheim"},
@@ -39,12 +39,12 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
         (
             {**APPLICATION, "SESSION_ENCRYPTION_KEY": f"{make_key()},{make_key()}"},
             (Severity.OK, Severity.OK),
-            "2 keys; the first one seals",
+            "2 keys; the first one encrypts",
         ),
         (
             {"TELEGRAM_SESSION_STRING": "1Ap"},
             (Severity.OFF, Severity.BAD),
-            "there is no key to keep it under",
+            "no key is set to encrypt it",
         ),
     ],
 )

@@ -15,7 +15,7 @@ async def test_a_line_knows_whose_it_is_until_it_is_logged_out(lines: Lines, sim
     async with lines() as line:
         assert await whoami(line) == AccountProfile(sim.world.account(PHONE).user_id, PHONE, is_premium=False)
         await log_out(line)
-    assert list(sim.keys.of(PHONE)) == []
+    assert list(sim.keys.records_of(PHONE)) == []
     async with lines() as line:
         await log_out(line)  # a session that has ended is no mistake
         with pytest.raises(AccountRefused):

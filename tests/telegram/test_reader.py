@@ -11,15 +11,15 @@ from telegram_assistant.domain.posts.post import Origin, PostKind, TextEntity
 from telegram_assistant.errors import AccessLost, Rejected
 from telegram_assistant.telegram.reader import ChannelReader, Listing
 from telegram_simulator.control.operations import Control
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, CLUB_INVITE, TECH
 from tests.simulator.conftest import PHONE
 from tests.telegram.conftest import Readers
 
 
-async def joined(reader: ChannelReader, channel_id: int = CITY) -> Readable:
-    channels, _ = await reader.joined()
+async def find_joined(reader: ChannelReader, channel_id: int = CITY) -> Readable:
+    channels, _ = await reader.load_joined()
     return next(
         Readable(listed.channel.channel_id, listed.access_hash)
         for listed in channels
@@ -29,7 +29,7 @@ async def joined(reader: ChannelReader, channel_id: int = CITY) -> Readable:
 
 async def test_the_channels_that_the_account_has_joined_are_known(readers: Readers) -> None:
     async with readers() as reader:
-        channels, rest = await reader.joined()
+        channels, rest = await reader.load_joined()
     assert {listed.channel.channel_id: listed.channel.title for listed in channels} == {
         CITY: "Городские новости",
         TECH: "Tech Daily",
@@ -40,7 +40,7 @@ async def test_the_channels_that_the_account_has_joined_are_known(readers: Reade
 
 async def test_a_page_proves_what_lies_between_its_ends(readers: Readers) -> None:
     async with readers() as reader:
-        channel = await joined(reader)
+        channel = await find_joined(reader)
         newest = await reader.newest(channel)
         above = await reader.above(channel, MessageId(35))
         below = await reader.below(channel, MessageId(6))
@@ -59,7 +59,7 @@ async def test_a_page_proves_what_lies_between_its_ends(readers: Readers) -> Non
 
 async def test_the_last_message_before_a_moment_is_found(readers: Readers) -> None:
     async with readers() as reader:
-        channel = await joined(reader)
+        channel = await find_joined(reader)
         posts = {post.message_id: post.posted_at for post in (await reader.newest(channel)).posts}
         moment = posts[MessageId(20)] + timedelta(seconds=1)
         assert await reader.last_before(channel, moment) == max(
@@ -70,7 +70,7 @@ async def test_the_last_message_before_a_moment_is_found(readers: Readers) -> No
 
 async def test_messages_become_posts(readers: Readers) -> None:
     async with readers() as reader:
-        posts = {post.message_id: post for post in (await reader.newest(await joined(reader))).posts}
+        posts = {post.message_id: post for post in (await reader.newest(await find_joined(reader))).posts}
     assert len(posts) == 40
     plain = posts[MessageId(2)]
     assert plain.kind is PostKind.TEXT
@@ -83,7 +83,7 @@ async def test_messages_become_posts(readers: Readers) -> None:
 
 async def test_a_reaction_is_no_edit_and_an_edit_is_one(readers: Readers, control: Control) -> None:
     async with readers() as reader:
-        channel = await joined(reader)
+        channel = await find_joined(reader)
         (before,) = (await reader.above(channel, MessageId(39))).posts
         control.react(CITY, 40, [("👍", 500)])
         (reacted,) = (await reader.above(channel, MessageId(39))).posts
@@ -96,7 +96,7 @@ async def test_a_reaction_is_no_edit_and_an_edit_is_one(readers: Readers, contro
 
 async def test_a_channel_that_shuts_its_door_is_access_lost(readers: Readers, control: Control) -> None:
     async with readers() as reader:
-        channel = await joined(reader, TECH)
+        channel = await find_joined(reader, TECH)
         control.change_channel(TECH, ban=PHONE)
         with pytest.raises(AccessLost, match="ChannelPrivate"):
             await reader.newest(channel)
@@ -108,7 +108,7 @@ async def test_names_and_invitations_that_lead_nowhere_are_refused_in_words(read
     async with readers() as reader:
         with pytest.raises(Rejected, match="there is no @nobody_here on Telegram"):
             await reader.resolve("nobody_here")
-        with pytest.raises(Rejected, match="not valid any more"):
+        with pytest.raises(Rejected, match="no longer valid"):
             await reader.join("AbCdEfGhIj")
         assert (await reader.join(CLUB_INVITE)).channel.is_private
 
@@ -139,7 +139,7 @@ async def test_chats_that_telegram_does_not_show_do_not_hide_the_others(
 
 
 async def test_folders_are_read_with_their_numbers_and_titles(readers: Readers, sim: Simulator) -> None:
-    number = People(sim).put_into_folder(PHONE, "Новости", [CITY], all_channels=True, without=[TECH])
+    number = OtherApps(sim).put_into_folder(PHONE, "Новости", [CITY], all_channels=True, without=[TECH])
     async with readers() as reader:
         (folder,) = await reader.folders()
     assert (folder.number, folder.title, folder.has_all_channels, folder.without) == (

@@ -15,14 +15,14 @@ NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LARGE = 2**62 + 1
 
 
-def read(message: Any) -> Post:
+def translate(message: Any) -> Post:
     post = post_of(ChannelId(7), message)
     assert post is not None
     return post
 
 
 def facts(**more: Any) -> Json:
-    return dict(read(make_message(**more)).facts)
+    return dict(translate(make_message(**more)).facts)
 
 
 def test_an_id_that_holds_nothing_is_no_post() -> None:
@@ -30,13 +30,13 @@ def test_an_id_that_holds_nothing_is_no_post() -> None:
 
 
 def test_of_a_plain_post_there_is_nothing_more_to_say() -> None:
-    post = read(make_message(message="Снег", post=True, silent=True))
+    post = translate(make_message(message="Снег", post=True, silent=True))
     assert (post.kind, post.text, post.posted_at, post.facts) == (PostKind.TEXT, "Снег", MOMENT, {})
 
 
 @pytest.mark.parametrize("entities", [[object()], 7])
 def test_a_message_that_cannot_be_understood_is_kept_as_unreadable(entities: Any) -> None:
-    post = read(make_message(message="?", entities=entities))
+    post = translate(make_message(message="?", entities=entities))
     assert (post.message_id, post.kind, post.posted_at) == (5, PostKind.UNREADABLE, MOMENT)
 
 
@@ -65,11 +65,11 @@ def test_a_message_that_cannot_be_understood_is_kept_as_unreadable(entities: Any
     ],
 )
 def test_a_mark_keeps_what_its_kind_says(mark: Any, entity: TextEntity) -> None:
-    assert read(make_message(message="текст", entities=[mark])).entities == (entity,)
+    assert translate(make_message(message="текст", entities=[mark])).entities == (entity,)
 
 
 def test_what_postgresql_refuses_is_replaced_unit_by_unit() -> None:
-    post = read(
+    post = translate(
         make_message(message="a\x00b\ud83d", entities=[types.MessageEntityBold(2, 1)], post_author="\x00")
     )
     assert (post.text, post.entities, post.author) == (
@@ -80,14 +80,14 @@ def test_what_postgresql_refuses_is_replaced_unit_by_unit() -> None:
 
 
 def test_a_hidden_edit_has_no_date() -> None:
-    assert read(make_message(edit_date=NOON)).edited_at == NOON
-    hidden = read(make_message(edit_date=NOON, edit_hide=True))
+    assert translate(make_message(edit_date=NOON)).edited_at == NOON
+    hidden = translate(make_message(edit_date=NOON, edit_hide=True))
     assert (hidden.edited_at, hidden.facts) == (None, {"edit_hide": True, "touched_at": NOON.isoformat()})
 
 
 def test_a_forward_from_a_channel_names_its_post() -> None:
     header = types.MessageFwdHeader(NOON, from_id=types.PeerChannel(9), channel_post=4, post_author="Ann")
-    post = read(make_message(fwd_from=header))
+    post = translate(make_message(fwd_from=header))
     assert post.forwarded_from == Origin(ChannelId(9), MessageId(4))
     assert post.facts == {"forward": {"date": "2026-11-01T12:00:00+00:00", "post_author": "Ann"}}
 
@@ -101,7 +101,7 @@ def test_a_forward_from_a_channel_names_its_post() -> None:
     ],
 )
 def test_a_forward_from_anyone_else_is_a_fact(header: dict[str, Any], details: dict[str, Json]) -> None:
-    post = read(make_message(fwd_from=types.MessageFwdHeader(NOON, **header)))
+    post = translate(make_message(fwd_from=types.MessageFwdHeader(NOON, **header)))
     assert (post.forwarded_from, post.facts) == (
         None,
         {"forward": {"date": "2026-11-01T12:00:00+00:00", **details}},
@@ -113,7 +113,7 @@ def test_a_reply_in_the_same_channel_is_a_link_and_its_quote_a_fact() -> None:
         header = types.MessageReplyHeader(
             reply_to_msg_id=4, reply_to_peer_id=peer, quote=True, quote_text="снег", quote_offset=0
         )
-        post = read(make_message(reply_to=header))
+        post = translate(make_message(reply_to=header))
         assert (post.reply_to, post.facts) == (4, {"reply": {"quote_text": "снег", "quote_offset": 0}})
 
 
@@ -123,7 +123,7 @@ def test_a_reply_to_another_chat_is_only_a_fact() -> None:
     header = types.MessageReplyHeader(
         reply_to_msg_id=4, reply_to_peer_id=types.PeerChannel(9), reply_from=came_from, reply_media=photo
     )
-    post = read(make_message(reply_to=header))
+    post = translate(make_message(reply_to=header))
     reply = {
         "peer": {"channel_id": 9},
         "message_id": 4,
@@ -134,7 +134,7 @@ def test_a_reply_to_another_chat_is_only_a_fact() -> None:
 
 
 def test_a_reply_to_a_story_is_only_a_fact() -> None:
-    post = read(make_message(reply_to=types.MessageReplyStoryHeader(types.PeerChannel(7), 3)))
+    post = translate(make_message(reply_to=types.MessageReplyStoryHeader(types.PeerChannel(7), 3)))
     assert (post.reply_to, post.facts) == (None, {"reply": {"peer": {"channel_id": 7}, "story_id": 3}})
 
 
@@ -186,7 +186,7 @@ def test_of_the_buttons_those_that_lead_somewhere_are_kept() -> None:
 
 
 def test_an_album_and_a_signature_are_columns() -> None:
-    post = read(make_message(grouped_id=LARGE, post_author="Ann Lee"))
+    post = translate(make_message(grouped_id=LARGE, post_author="Ann Lee"))
     assert (post.grouped_id, post.author, post.facts) == (LARGE, "Ann Lee", {})
 
 
@@ -222,12 +222,12 @@ def test_an_album_and_a_signature_are_columns() -> None:
     ],
 )
 def test_a_service_message_says_what_was_done(action: Any, details: dict[str, Json]) -> None:
-    post = read(make_service(action))
+    post = translate(make_service(action))
     assert (post.kind, post.text, post.facts) == (PostKind.SERVICE, "", {"service": details})
 
 
 def test_a_pin_says_what_is_pinned() -> None:
-    post = read(
+    post = translate(
         make_service(types.MessageActionPinMessage(), reply_to=types.MessageReplyHeader(reply_to_msg_id=4))
     )
     assert (post.reply_to, post.facts) == (4, {"service": {"action": "pin_message", "pinned_id": 4}})

@@ -15,7 +15,7 @@ NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LARGE = 2**62 + 1
 
 
-def read(media: Any, **more: Any) -> Post:
+def translate_media(media: Any, **more: Any) -> Post:
     post = post_of(ChannelId(7), make_message(message="Текст", media=media, **more))
     assert post is not None
     assert post.text == "Текст"
@@ -86,7 +86,7 @@ SQUARE = types.DocumentAttributeImageSize(512, 512)
 def test_a_file_says_what_it_is(
     attributes: list[Any], mime: str, kind: str, details: dict[str, Json]
 ) -> None:
-    post = read(types.MessageMediaDocument(document=document(*attributes, mime=mime)))
+    post = translate_media(types.MessageMediaDocument(document=document(*attributes, mime=mime)))
     assert post.kind == {"round": "video", "animation": "video"}.get(kind, kind)
     assert post.facts == {"media": {"kind": kind, **FILE, "mime_type": mime, **details}}
 
@@ -98,7 +98,7 @@ def test_a_photo_has_the_measures_of_its_largest_size() -> None:
         types.PhotoSize("x", 800, 450, 50_000),
         types.PhotoCachedSize("s", 90, 50, b"tiny"),
     )
-    post = read(types.MessageMediaPhoto(photo=photo(*sizes)))
+    post = translate_media(types.MessageMediaPhoto(photo=photo(*sizes)))
     measures = {"width": 1280, "height": 720, "size_bytes": 90_000}
     assert (post.kind, post.facts) == (
         PostKind.PHOTO,
@@ -125,7 +125,7 @@ def test_a_photo_has_the_measures_of_its_largest_size() -> None:
     ],
 )
 def test_of_a_file_that_is_gone_or_hidden_the_rest_is_known(media: Any, kind: str, details: Json) -> None:
-    post = read(media)
+    post = translate_media(media)
     assert (post.kind, post.facts) == (kind, {"media": details})
 
 
@@ -137,7 +137,7 @@ def test_a_poll_has_its_question_its_answers_and_the_votes_that_are_known() -> N
     answers = [types.PollAnswer(words("да"), b"0"), types.PollAnswer(words("нет"), b"1")]
     poll = types.Poll(LARGE, words("Снег?"), answers, 0)
     question = {"id": LARGE, "question": "Снег?"}
-    post = read(types.MessageMediaPoll(poll, types.PollResults()))
+    post = translate_media(types.MessageMediaPoll(poll, types.PollResults()))
     assert (post.kind, post.facts) == (
         PostKind.POLL,
         {"poll": {**question, "answers": [{"text": "да"}, {"text": "нет"}]}},
@@ -147,7 +147,7 @@ def test_a_poll_has_its_question_its_answers_and_the_votes_that_are_known() -> N
     votes = [types.PollAnswerVoters(b"1", correct=True, voters=9), types.PollAnswerVoters(b"0", voters=0)]
     results = types.PollResults(results=votes, total_voters=9, solution="Ноябрь")
     attached = types.MessageMediaPhoto(photo=types.PhotoEmpty(3))
-    assert read(types.MessageMediaPoll(poll, results, attached)).facts == {
+    assert translate_media(types.MessageMediaPoll(poll, results, attached)).facts == {
         "media": {"kind": "photo", "id": 3},
         "poll": {
             **question,
@@ -197,7 +197,7 @@ PAGE = types.WebPage(
     ],
 )
 def test_a_preview_leaves_its_post_a_text(page: Any, details: dict[str, Json]) -> None:
-    post = read(types.MessageMediaWebPage(page))
+    post = translate_media(types.MessageMediaWebPage(page))
     assert (post.kind, post.facts) == (PostKind.TEXT, {"media": {"kind": "web_page", **details}})
 
 
@@ -312,12 +312,12 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
     ],
 )
 def test_of_everything_else_the_small_facts_are_kept(media: Any, details: Json) -> None:
-    post = read(media)
+    post = translate_media(media)
     assert (post.kind, post.facts) == (PostKind.OTHER, {"media": details})
 
 
 def test_what_is_newer_than_our_layer_is_unreadable_with_its_text_kept() -> None:
-    post = read(types.MessageMediaUnsupported())
+    post = translate_media(types.MessageMediaUnsupported())
     assert (post.kind, post.facts) == (PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
 
@@ -332,4 +332,4 @@ def test_what_is_newer_than_our_layer_is_unreadable_with_its_text_kept() -> None
     ],
 )
 def test_another_photo_file_or_poll_is_an_edit_and_a_preview_is_none(media: Any, ids: list[int]) -> None:
-    assert read(media).content_hash == fingerprint("Текст", (), ids)
+    assert translate_media(media).content_hash == fingerprint("Текст", (), ids)

@@ -16,7 +16,7 @@ def plain(text: str) -> Any:
     return types.TextPlain(text)
 
 
-def read(*blocks: Any, message: str = "", **more: Any) -> Post:
+def translate_blocks(*blocks: Any, message: str = "", **more: Any) -> Post:
     page = types.RichMessage(**{"blocks": list(blocks), "photos": [], "documents": [], **more})
     post = post_of(ChannelId(7), make_message(message=message, rich_message=page))
     assert post is not None
@@ -31,7 +31,7 @@ def test_its_blocks_are_lines_and_its_styles_are_marks() -> None:
             plain("\x00"),
         ]
     )
-    post = read(
+    post = translate_blocks(
         types.PageBlockHeading1(plain("Погода")), types.PageBlockDivider(), types.PageBlockParagraph(styled)
     )
     assert (post.kind, post.text) == (PostKind.TEXT, "Погода\n🔥 снег здесь\ufffd")
@@ -61,13 +61,13 @@ def test_lists_keep_their_bullets_and_tables_their_cells() -> None:
         for row in (("день", "°C"), ("пт", "-3"))
     ]
     table = types.PageBlockTable(plain("Неделя"), rows)
-    post = read(bullets, numbers, table)
+    post = translate_blocks(bullets, numbers, table)
     assert post.text == "• хлеб\n☑ соль\n• сыр\nтвёрдый\n3. раз\nb. два\nНеделя\nдень | °C\nпт | -3"
     assert post.entities == ()
 
 
 def test_quotes_code_and_names_keep_their_details() -> None:
-    post = read(
+    post = translate_blocks(
         types.PageBlockBlockquote(plain("Снег."), plain("Ann"), collapsed=True),
         types.PageBlockPreformatted(plain("x = 1"), "py\x00"),
         types.PageBlockParagraph(
@@ -86,7 +86,7 @@ def test_quotes_code_and_names_keep_their_details() -> None:
 def test_pictures_between_the_words_are_facts_and_part_of_the_fingerprint() -> None:
     caption = types.PageCaption(plain("Мост"), plain("Ann"))
     photo = types.Photo(8, 5, b"reference", None, [types.PhotoSize("x", 800, 450, 50_000)], 2)
-    post = read(types.PageBlockPhoto(8, caption), photos=[photo], part=True)
+    post = translate_blocks(types.PageBlockPhoto(8, caption), photos=[photo], part=True)
     assert post.text == "Мост\nAnn"
     assert post.facts == {
         "rich": {
@@ -99,14 +99,16 @@ def test_pictures_between_the_words_are_facts_and_part_of_the_fingerprint() -> N
 
 def test_a_button_that_leads_somewhere_is_a_link() -> None:
     button = types.PageButton(plain("Читать"), types.InlineButtonTypeUrl("https://a.example/"))
-    post = read(types.PageBlockButtonRow([button]))
+    post = translate_blocks(types.PageBlockButtonRow([button]))
     assert (post.text, post.entities) == ("Читать", (TextEntity("text_url", 0, 6, "https://a.example/"),))
 
 
 def test_a_text_that_telegram_sent_is_not_overruled() -> None:
-    assert read(types.PageBlockParagraph(plain("page")), message="text").text == "text"
+    assert translate_blocks(types.PageBlockParagraph(plain("page")), message="text").text == "text"
 
 
 def test_a_page_without_words_is_an_empty_text() -> None:
-    post = read(types.PageBlockDivider(), types.PageBlockUnsupported(), types.PageBlockParagraph(NOTHING))
+    post = translate_blocks(
+        types.PageBlockDivider(), types.PageBlockUnsupported(), types.PageBlockParagraph(NOTHING)
+    )
     assert (post.kind, post.text, post.entities, post.facts) == (PostKind.TEXT, "", (), {"rich": {}})

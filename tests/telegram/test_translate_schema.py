@@ -32,7 +32,7 @@ def of_every_kind(maker: Maker) -> Iterator[Any]:
     yield from (make_message(entities=[maker.make(kind)], message=maker.strings[-1]) for kind in MARKS)
 
 
-def read(message: Any, channel_id: int = 7) -> Post:
+def translate(message: Any, channel_id: int = 7) -> Post:
     post = post_of(ChannelId(channel_id), message)
     assert post is not None
     return post
@@ -52,14 +52,14 @@ def storable(post: Post) -> bool:
 @given(chance=st.randoms(use_true_random=False))
 def test_any_message_is_read_and_can_be_stored(chance: Random) -> None:
     message = Maker(chance, HOSTILE, NO_NUMBERS).message()
-    post = read(message)
+    post = translate(message)
     assert (post.kind is PostKind.UNREADABLE) == isinstance(message.media, types.MessageMediaUnsupported)
     assert storable(post)
 
 
 @given(chance=st.randoms(use_true_random=False), action=st.sampled_from(ACTIONS))
 def test_any_service_message_is_read_and_can_be_stored(chance: Random, action: type) -> None:
-    post = read(make_service(Maker(chance, HOSTILE, NO_NUMBERS).make(action)))
+    post = translate(make_service(Maker(chance, HOSTILE, NO_NUMBERS).make(action)))
     assert post.kind is PostKind.SERVICE
     assert storable(post)
 
@@ -70,7 +70,7 @@ async def test_any_content_lands_and_is_read_back_as_it_was(system: SystemStores
     messages = [*of_every_kind(maker), *(maker.message() for _ in range(50))]
     for number, message in enumerate(messages, 1):
         message.id = number
-    posts = {message.id: read(message, channel_id) for message in messages}
+    posts = {message.id: translate(message, channel_id) for message in messages}
     assert await system.landing.land(make_page(*posts.values()), Claim(channel_id, 0)) == Landed(
         inserted=len(posts), changed=0
     )
@@ -81,7 +81,7 @@ async def test_any_content_lands_and_is_read_back_as_it_was(system: SystemStores
 def test_every_fact_and_every_kind_of_media_is_documented() -> None:
     maker = Maker(Random(1), ("текст",), everything=True)
     all_facts = [
-        read(message).facts
+        translate(message).facts
         for message in [*of_every_kind(maker), *(maker.message(message="") for _ in range(20))]
     ]
     keys = {key for facts in all_facts for key in facts}
@@ -93,14 +93,16 @@ def test_every_fact_and_every_kind_of_media_is_documented() -> None:
 
 def test_every_mark_of_the_layer_has_a_name() -> None:
     maker = Maker(Random(1), ("текст",))
-    named = {kind: read(make_message(entities=[maker.make(kind)])).entities[0].kind for kind in MARKS}
+    named = {kind: translate(make_message(entities=[maker.make(kind)])).entities[0].kind for kind in MARKS}
     assert [kind for kind, name in named.items() if name == "other"] == [types.MessageEntityUnknown]
     assert len(set(named.values())) == len(MARKS)
 
 
 def test_nothing_that_opens_a_file_or_a_call_becomes_a_fact() -> None:
     maker = Maker(Random(1), ("текст",), everything=True)
-    written = " ".join(json.dumps(read(message).facts) for _ in range(20) for message in of_every_kind(maker))
+    written = " ".join(
+        json.dumps(translate(message).facts) for _ in range(20) for message in of_every_kind(maker)
+    )
     assert not [
         word
         for word in ("access_hash", "file_reference", "provider_charge_id", "slug", "vcard")
@@ -111,6 +113,6 @@ def test_nothing_that_opens_a_file_or_a_call_becomes_a_fact() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_packed_is_translated_as_before(seed: int) -> None:
     for message in of_every_kind(Maker(Random(seed), ("", "текст", "a\x00"), everything=True)):
-        assert [read(message) for message in unpack_messages(pack_messages([message, message]))] == [
-            read(message)
+        assert [translate(message) for message in unpack_messages(pack_messages([message, message]))] == [
+            translate(message)
         ] * 2

@@ -28,7 +28,7 @@ def moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def expected(channel: Channel, post: theirs.Post) -> Post:
+def expected_post(channel: Channel, post: theirs.Post) -> Post:
     """What a post of the simulator says, in our words."""
     if post.service is not None:
         return expected_service(channel, post)
@@ -133,12 +133,14 @@ def posts_of(channel: Channel, upto: int) -> list[theirs.Post]:
 
 async def test_what_the_client_reads_is_exactly_what_was_posted(readers: Readers, sim: Simulator) -> None:
     async with readers() as reader:
-        channels, _ = await reader.joined()
+        channels, _ = await reader.load_joined()
         for joined in channels:
             channel = sim.world.channel(joined.channel.channel_id)
             assert channel is not None
             read = await reader.newest(Readable(joined.channel.channel_id, joined.access_hash))
-            assert list(reversed(read.posts)) == [expected(channel, post) for post in posts_of(channel, 100)]
+            assert list(reversed(read.posts)) == [
+                expected_post(channel, post) for post in posts_of(channel, 100)
+            ]
 
 
 def messages_of(channel: Channel, upto: int) -> Iterator[tuple[theirs.Post, Any]]:
@@ -161,7 +163,7 @@ def test_every_message_of_the_worlds_is_translated_exactly_and_again_after_it_wa
     for channel in channels:
         made = list(messages_of(channel, 500))
         read = [post_of(ChannelId(channel.channel_id), message) for _, message in made]
-        assert read == [expected(channel, post) for post, _ in made]
+        assert read == [expected_post(channel, post) for post, _ in made]
         assert [
             post_of(ChannelId(channel.channel_id), message)
             for message in unpack_messages(pack_messages(message for _, message in made))

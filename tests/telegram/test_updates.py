@@ -17,9 +17,9 @@ from telegram_assistant.telegram.updates import (
     ChannelUpdates,
     Gap,
     UpdateBuffer,
-    missed_in,
-    missed_since,
-    seen_now,
+    load_missed,
+    load_state,
+    read_difference,
 )
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -45,7 +45,7 @@ async def line(lines: Lines, receiver: UpdateBuffer) -> AsyncIterator[AccountCli
         yield opened
 
 
-async def heard_by(receiver: UpdateBuffer, count: int = 1) -> dict[int, ChannelUpdates]:
+async def wait_for_updates(receiver: UpdateBuffer, count: int = 1) -> dict[int, ChannelUpdates]:
     async def enough() -> bool:
         return receiver.waiting >= count
 
@@ -53,14 +53,16 @@ async def heard_by(receiver: UpdateBuffer, count: int = 1) -> dict[int, ChannelU
     return {channel_updates.channel_id: channel_updates for channel_updates in receiver.take()}
 
 
-def told(message_id: int, *, pts: int, text: str = "Снег", channel_id: int = CITY) -> types.Updates:
+def make_new_message(
+    message_id: int, *, pts: int, text: str = "Снег", channel_id: int = CITY
+) -> types.Updates:
     message = types.Message(
         id=message_id, peer_id=types.PeerChannel(channel_id), date=NOW, message=text, post=True
     )
-    return told_by(types.UpdateNewChannelMessage(message, pts, 1))
+    return make_updates(types.UpdateNewChannelMessage(message, pts, 1))
 
 
-def told_by(*updates: object) -> types.Updates:
+def make_updates(*updates: object) -> types.Updates:
     return types.Updates(list(updates), [], [], NOW, 0)
 
 
@@ -75,7 +77,7 @@ async def test_posts_edits_and_deletions_come_by_themselves(
     control.post(TECH, "News")
     control.edit(CITY, post.message_id, "Исправленная новость")
     control.delete(CITY, [5, 6])
-    updates = await heard_by(receiver, 4)
+    updates = await wait_for_updates(receiver, 4)
     assert [post.text for post in updates[CITY].posts] == ["Исправленная новость"]
     assert updates[CITY].deleted_ids == (5, 6)
     assert [post.text for post in updates[TECH].posts] == ["News"]
@@ -112,7 +114,7 @@ async def test_t6_a_busy_channel_never_costs_a_difference(
         control.post(channel.channel_id, "heard")
         control.post(channel.channel_id, "unheard", deliver=False)
         control.post(channel.channel_id, "heard")
-    updates = await heard_by(receiver, 400)
+    updates = await wait_for_updates(receiver, 400)
     assert {channel_updates.gap for channel_updates in updates.values()} == {Gap.MISSED}
     assert sim.counters.calls[PHONE, "updates.getChannelDifference"] == 0
 
@@ -137,7 +139,7 @@ async def test_t8_an_album_is_heard_as_its_messages(
 ) -> None:
     assert line is not None
     control.album(CITY, [FileKind.JPEG, FileKind.MP4], "Два кадра")
-    (updates,) = (await heard_by(receiver, 2)).values()
+    (updates,) = (await wait_for_updates(receiver, 2)).values()
     assert [post.message_id for post in updates.posts] == [41, 42]
     assert len({post.grouped_id for post in updates.posts}) == 1
 
@@ -148,10 +150,10 @@ async def test_a_connection_that_is_made_or_lost_is_a_doubt(
     before = receiver.possible_gaps
     sim.drop_connections(PHONE)
 
-    async def noticed() -> bool:
+    async def has_noticed() -> bool:
         return receiver.possible_gaps > before
 
-    await until(noticed)
+    await until(has_noticed)
     between = receiver.possible_gaps
     await line.ask(ME)
     assert receiver.possible_gaps > between
@@ -160,14 +162,14 @@ async def test_a_connection_that_is_made_or_lost_is_a_doubt(
 async def test_telegram_names_the_channels_of_which_something_was_missed(
     line: AccountClient, receiver: UpdateBuffer, control: Control
 ) -> None:
-    seen = await seen_now(line)
-    assert (await missed_since(seen, client=line, receiver=receiver)).is_all
+    seen = await load_state(line)
+    assert (await load_missed(seen, client=line, receiver=receiver)).is_all
     control.post(CITY, "heard")
-    await heard_by(receiver)
+    await wait_for_updates(receiver)
     control.post(TECH, "unheard", deliver=False)
-    missed = await missed_since(seen, client=line, receiver=receiver)
+    missed = await load_missed(seen, client=line, receiver=receiver)
     assert missed.channels == frozenset({ChannelId(TECH)})  # of the other one everything was heard
-    assert (await missed_since(missed.seen, client=line, receiver=receiver)).channels == frozenset()
+    assert (await load_missed(missed.state, client=line, receiver=receiver)).channels == frozenset()
 
 
 async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(
@@ -180,7 +182,8 @@ async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(
     assert receiver.possible_gaps
     assert inspect.iscoroutinefunction(TelegramClient._update_loop)  # noqa: SLF001 -- what we stand in for
     assert "self._update_loop()" in inspect.getsource(TelegramClient.connect)
-    assert "self._updates_queue.get()" in inspect.getsource(TelegramClient._update_loop)  # noqa: SLF001 -- as above
+    loop = inspect.getsource(TelegramClient._update_loop)  # noqa: SLF001 -- as above
+    assert "self._updates_queue.get()" in loop
     assert TelethonClient._update_loop is not TelegramClient._update_loop  # noqa: SLF001 -- as above
 
 
@@ -188,11 +191,11 @@ async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(
 
 
 def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(receiver: UpdateBuffer) -> None:
-    receiver.receive(told(41, pts=41))
+    receiver.receive(make_new_message(41, pts=41))
     assert [channel_updates.gap for channel_updates in receiver.take()] == [None]
-    receiver.receive(told(42, pts=42))
+    receiver.receive(make_new_message(42, pts=42))
     assert [channel_updates.gap for channel_updates in receiver.take()] == [None]
-    receiver.receive(told(50, pts=50))
+    receiver.receive(make_new_message(50, pts=50))
     (updates,) = receiver.take()
     assert (updates.gap, [post.message_id for post in updates.posts]) == (Gap.MISSED, [50])
 
@@ -200,30 +203,30 @@ def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(rece
 def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(receiver: UpdateBuffer) -> None:
     waited = []
     for number in range(1, 20_001):
-        receiver.receive(told(number, pts=number))
+        receiver.receive(make_new_message(number, pts=number))
         waited.append(receiver.waiting)
     assert max(waited) == MAX_WAITING == 2000
 
 
 def test_what_was_covered_before_or_comes_late_is_nothing_new(receiver: UpdateBuffer) -> None:
     for message_id in (41, 43, 42, 43):
-        receiver.receive(told(message_id, pts=message_id))
+        receiver.receive(make_new_message(message_id, pts=message_id))
     (updates,) = receiver.take()
     assert (updates.gap, [post.message_id for post in updates.posts]) == (Gap.MISSED, [41, 43])
 
 
 def test_events_that_bring_no_post_are_counted_too(receiver: UpdateBuffer) -> None:
-    receiver.receive(told(41, pts=41))
-    receiver.receive(told_by(types.UpdatePinnedChannelMessages(CITY, [41], 42, 1)))
-    receiver.receive(told_by(types.UpdateDeleteChannelMessages(CITY, [3, 4], 44, 2)))
+    receiver.receive(make_new_message(41, pts=41))
+    receiver.receive(make_updates(types.UpdatePinnedChannelMessages(CITY, [41], 42, 1)))
+    receiver.receive(make_updates(types.UpdateDeleteChannelMessages(CITY, [3, 4], 44, 2)))
     receiver.receive(types.UpdateShort(types.UpdateChannelMessageViews(CITY, 41, 1000), NOW))
-    receiver.receive(told(42, pts=45))
+    receiver.receive(make_new_message(42, pts=45))
     (updates,) = receiver.take()
     assert (updates.gap, updates.deleted_ids) == (None, (3, 4))
 
 
 def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(receiver: UpdateBuffer) -> None:
-    receiver.receive(told_by(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
+    receiver.receive(make_updates(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
     assert {
         channel_updates.channel_id: (channel_updates.gap, channel_updates.posts)
         for channel_updates in receiver.take()
@@ -234,16 +237,16 @@ def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(receiver: Update
 
 
 def test_what_is_deleted_before_it_is_taken_is_only_deleted(receiver: UpdateBuffer) -> None:
-    receiver.receive(told(41, pts=41))
-    receiver.receive(told_by(types.UpdateDeleteChannelMessages(CITY, [41], 42, 1)))
+    receiver.receive(make_new_message(41, pts=41))
+    receiver.receive(make_updates(types.UpdateDeleteChannelMessages(CITY, [41], 42, 1)))
     (updates,) = receiver.take()
     assert (updates.posts, updates.deleted_ids) == ((), (41,))
 
 
 def test_a_deletion_without_a_channel_touches_no_channel(receiver: UpdateBuffer) -> None:
     """Ids of people's own chats and of channels collide."""
-    receiver.receive(told(41, pts=41))
-    receiver.receive(told_by(types.UpdateDeleteMessages([41], 7, 1)))
+    receiver.receive(make_new_message(41, pts=41))
+    receiver.receive(make_updates(types.UpdateDeleteMessages([41], 7, 1)))
     receiver.receive(types.UpdateShort(types.UpdateDeleteMessages([41], 8, 1), NOW))
     (updates,) = receiver.take()
     assert ([post.message_id for post in updates.posts], updates.deleted_ids) == ([41], ())
@@ -256,20 +259,22 @@ def test_a_burst_that_telegram_cuts_short_is_a_doubt(receiver: UpdateBuffer) -> 
 
 def test_peoples_own_chats_are_not_listened_to(receiver: UpdateBuffer) -> None:
     private = types.Message(id=7, peer_id=types.PeerUser(1), date=NOW, message="hi")
-    receiver.receive(told_by(types.UpdateNewMessage(private, 3, 1)))
+    receiver.receive(make_updates(types.UpdateNewMessage(private, 3, 1)))
     receiver.receive(types.UpdateShortMessage(id=7, user_id=1, message="hi", pts=3, pts_count=1, date=NOW))
     assert receiver.take() == ()
 
 
 def test_channels_that_were_heard_in_full_are_not_missed(receiver: UpdateBuffer) -> None:
-    receiver.receive(told(41, pts=41))
+    receiver.receive(make_new_message(41, pts=41))
     named = [
         types.UpdateChannelTooLong(CITY, 41),
         types.UpdateChannelTooLong(TECH, 5),
         types.UpdateNewChannelMessage(None, 1, 1),
     ]
-    assert receiver.missed(named) == {TECH}
-    assert receiver.missed([types.UpdateChannelTooLong(CITY, 42), types.UpdateChannelTooLong(TECH)]) == {
+    assert receiver.channels_to_read(named) == {TECH}
+    assert receiver.channels_to_read(
+        [types.UpdateChannelTooLong(CITY, 42), types.UpdateChannelTooLong(TECH)]
+    ) == {
         CITY,
         TECH,
     }
@@ -300,6 +305,6 @@ def test_channels_that_were_heard_in_full_are_not_missed(receiver: UpdateBuffer)
 def test_every_form_of_a_difference_is_understood(
     receiver: UpdateBuffer, answer: object, channels: frozenset[int] | None, is_all: bool
 ) -> None:
-    missed = missed_in(answer, SeenUpdates(1, 0, 0, NOW), receiver=receiver)
+    missed = read_difference(answer, SeenUpdates(1, 0, 0, NOW), receiver=receiver)
     assert (missed.channels, missed.is_all) == (channels, is_all)
-    assert missed.seen.pts == (1 if isinstance(answer, types.updates.DifferenceEmpty) else 77)
+    assert missed.state.pts == (1 if isinstance(answer, types.updates.DifferenceEmpty) else 77)

@@ -111,13 +111,13 @@ async def test_a_server_that_is_away_makes_the_whole_failing() -> None:
 
 
 async def test_a_section_that_cannot_be_examined_is_down_and_the_others_are_told() -> None:
-    async def broken() -> Mapping[str, Fact]:
+    async def fail() -> Mapping[str, Fact]:
         raise RuntimeError("token=abcdefgh12345 was refused")
 
     async def fine() -> Mapping[str, Fact]:
         return {"status": "ok"}
 
-    summary = await Health(probes={}, sections={"scheduler": broken, "files": fine}).summarize()
+    summary = await Health(probes={}, sections={"scheduler": fail, "files": fine}).summarize()
     assert summary.state is State.DOWN
     assert summary.sections["files"] == {"status": "ok"}
     assert "abcdefgh" not in str(summary.sections)

@@ -20,7 +20,7 @@ PER_CHANNEL = {
 
 
 @pytest.fixture
-def followed() -> Iterator[int]:
+def followed_channel() -> Iterator[int]:
     """A channel that this process reads, with all that is known of it."""
     moment = time.time() - 100
     for gauge in (metrics.CHANNEL_LAST_POST, metrics.LAST_SUCCESS, metrics.ADAPTIVE_THRESHOLD):
@@ -77,19 +77,19 @@ def channels_shown() -> set[str]:
         ("post_lag_seconds_bucket", {"tier"}),
     ],
 )
-@pytest.mark.usefixtures("followed")
+@pytest.mark.usefixtures("followed_channel")
 def test_operators_find_the_names_and_labels_that_their_dashboards_are_built_on(
     name: str, labels: set[str]
 ) -> None:
     assert labels_of()[name] == {frozenset(labels)}
 
 
-def test_what_a_process_no_longer_reads_is_no_longer_shown_and_stays_counted(followed: int) -> None:
+def test_what_a_process_no_longer_reads_is_no_longer_shown_and_stays_counted(followed_channel: int) -> None:
     counted = {"parser_floodwait_seconds_total", "backfill_jobs_total"} | {
         f"interarrival_seconds_{part}" for part in ("bucket", "count", "sum")
     }
     assert channels_shown() == PER_CHANNEL | counted
-    forget_channel(followed)
+    forget_channel(followed_channel)
     assert channels_shown() == counted
 
 

@@ -7,8 +7,8 @@ from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.trace_ids import (
     MAX_TRACES,
-    logged_with_trace,
-    logged_with_traces,
+    log_with_trace,
+    log_with_traces,
     trace_id_of,
 )
 
@@ -21,7 +21,7 @@ def lines_of(log_stream: io.StringIO) -> list[dict[str, object]]:
 
 
 def test_a_line_about_a_post_of_a_batch_carries_the_trace_of_that_post(log_stream: io.StringIO) -> None:
-    with logged_with_traces(TRACES):
+    with log_with_traces(TRACES):
         get_logger("x").warning("will_retry", post_id="5/3")
         get_logger("x").warning("batch_split")
     about_one, about_all = lines_of(log_stream)
@@ -35,7 +35,7 @@ async def test_what_a_handler_starts_logs_with_the_trace_too_and_what_comes_afte
     async def work() -> None:
         get_logger("x").info("worked")
 
-    with logged_with_traces({"5/1": TRACES["5/1"]}):
+    with log_with_traces({"5/1": TRACES["5/1"]}):
         started = asyncio.create_task(work())
         await asyncio.to_thread(get_logger("x").info, "threaded")
     get_logger("x").info("after")
@@ -48,9 +48,9 @@ async def test_what_a_handler_starts_logs_with_the_trace_too_and_what_comes_afte
 
 
 def test_a_request_and_events_without_a_trace_are_logged_as_what_they_are(log_stream: io.StringIO) -> None:
-    with logged_with_trace("a" * 32):
+    with log_with_trace("a" * 32):
         get_logger("x").info("requested", post_id="5/1")
-    with logged_with_traces({"5/1": None, "5/2": "no traceparent"}):
+    with log_with_traces({"5/1": None, "5/2": "no traceparent"}):
         get_logger("x").info("handled", post_id="5/1")
     requested, handled = lines_of(log_stream)
     assert requested["trace_id"] == "a" * 32

@@ -25,7 +25,7 @@ SPACE = Space(MINILM, 384)
 
 
 @asynccontextmanager
-async def opened_with_vectors(
+async def open_with_vectors(
     database: dict[str, str], *, models: Path, folder: Path, **more: str
 ) -> AsyncIterator[App]:
     variables = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(folder), **more}
@@ -69,7 +69,7 @@ async def land(system: SystemStores, channel_id: ChannelId, *texts: str) -> list
     return [post.id for post in posts]
 
 
-async def found(
+async def search_ids(
     app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **limits: Any
 ) -> list[int]:
     """Message ids, the nearest first."""

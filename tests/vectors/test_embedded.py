@@ -96,7 +96,7 @@ async def test_a_second_process_is_refused_with_what_to_do_and_the_doctor_explai
                 pass
         assert isinstance(refused.value, CannotStart)
         [finding] = await examine(settings, "tests/model")
-        assert "by a process that runs now" in str(finding.what)
+        assert "used by a running process" in str(finding.what)
 
 
 async def test_the_doctor_says_what_is_used_by_which_model_and_how_much_is_in_it(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_the_doctor_says_what_is_used_by_which_model_and_how_much_is_in_it
     assert "the model is tests/model" in str(finding.what)
     assert "tga rebuild vectors" in str(finding.remedy)
     [finding] = await examine(read_group(VectorSettings, {}), "tests/model")
-    assert str(finding.what) == "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only"
+    assert str(finding.what) == "no QDRANT_URL and no VECTORS_DIR: search finds posts by words only"
 
 
 async def test_the_folder_is_closed_to_other_users(tmp_path: Path) -> None:

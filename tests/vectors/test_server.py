@@ -17,7 +17,7 @@ KEY = "s3cret-of-qdrant"
 
 
 @asynccontextmanager
-async def guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> AsyncIterator[str]:
+async def open_guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> AsyncIterator[str]:
     """Speaks just enough to be asked for collections and their aliases, and only to a client with the key."""
     listed = {
         "collections": [{"name": name} for name in aliases],
@@ -43,7 +43,7 @@ async def guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> A
 @pytest.mark.turns("QDRANT_URL")
 @pytest.mark.turns("QDRANT_API_KEY")
 async def test_the_server_is_asked_with_the_key() -> None:
-    async with guarded_server() as url:
+    async with open_guarded_server() as url:
         [finding] = await examine(
             read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY}), "tests/model"
         )
@@ -52,7 +52,7 @@ async def test_the_server_is_asked_with_the_key() -> None:
         [finding] = await examine(
             read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": "another"}), "tests/model"
         )
-        assert str(finding.what).endswith("refuses (401 Unauthorized)")
+        assert str(finding.what).endswith("refuses the request (401 Unauthorized)")
         assert "QDRANT_API_KEY" in str(finding.remedy)
 
 
@@ -64,7 +64,7 @@ async def test_a_server_that_is_away_is_busy_and_its_key_is_in_no_message() -> N
             await vectors.collections()
         assert KEY not in f"{busy.value!r} {vectors!r} {vars(vectors)['where']}"
     [finding] = await examine(settings, "tests/model")
-    assert "words find them" in str(finding.remedy)
+    assert "finds them by words" in str(finding.remedy)
 
 
 @pytest.mark.turns("QDRANT_COLLECTION_PREFIX")
@@ -75,7 +75,7 @@ async def test_two_installations_on_one_server_do_not_see_each_others_collection
         "acme-2-posts-m-8-g3": "acme-2-posts-m-8",
         "notes": "n",
     }
-    async with guarded_server(shared) as url:
+    async with open_guarded_server(shared) as url:
         for prefix, own in (
             ("", "posts-m-8-g1"),
             ("acme-", "posts-m-8-g2"),

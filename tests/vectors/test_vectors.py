@@ -123,23 +123,26 @@ async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None
         ],
     )
 
-    async def found(**limits: Any) -> list[str]:
+    async def search_ids(**limits: Any) -> list[str]:
         return sorted(
             ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5, **limits)))
         )
 
     moment = datetime(2026, 11, 1, 1, tzinfo=UTC)
-    assert await found(since=moment) == ["1/2"]
-    assert await found(until=moment) == ["1/1"]
-    assert await found(since=moment - timedelta(hours=1), until=moment + timedelta(hours=1)) == ["1/1", "1/2"]
-    assert await found(languages=("en", "de")) == ["1/2"]
-    assert await found(has=(Has.IMAGE,)) == ["1/1"]
-    assert await found(has=(Has.LINK,)) == ["1/2"]
-    assert await found(tags=("город", "чай")) == ["1/1"]
-    assert await found(topics=("погода",)) == ["1/1"]
-    assert await found(kinds=("opinion",)) == ["1/2"]
-    assert await found(without_ads=True) == ["1/1"]
-    assert await found(tags=("снег",), has=(Has.LINK,)) == []
+    assert await search_ids(since=moment) == ["1/2"]
+    assert await search_ids(until=moment) == ["1/1"]
+    assert await search_ids(since=moment - timedelta(hours=1), until=moment + timedelta(hours=1)) == [
+        "1/1",
+        "1/2",
+    ]
+    assert await search_ids(languages=("en", "de")) == ["1/2"]
+    assert await search_ids(has=(Has.IMAGE,)) == ["1/1"]
+    assert await search_ids(has=(Has.LINK,)) == ["1/2"]
+    assert await search_ids(tags=("город", "чай")) == ["1/1"]
+    assert await search_ids(topics=("погода",)) == ["1/1"]
+    assert await search_ids(kinds=("opinion",)) == ["1/2"]
+    assert await search_ids(without_ads=True) == ["1/1"]
+    assert await search_ids(tags=("снег",), has=(Has.LINK,)) == []
 
 
 async def test_a_providers_understanding_counts_only_for_who_may_see_it(
@@ -152,17 +155,17 @@ async def test_a_providers_understanding_counts_only_for_who_may_see_it(
     await vectors.upsert(space.collection(1), [both, make_point(1, 2, vector, tags_local=["снег"])])
     payer, other = Reach(provider=frozenset({ChannelId(1)})), Reach(local=frozenset({ChannelId(1)}))
 
-    async def found(reach: Reach, **limits: Any) -> list[str]:
+    async def search_ids(reach: Reach, **limits: Any) -> list[str]:
         return sorted(
             ids(await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=5, **limits)))
         )
 
-    assert await found(other, tags=("снег",)) == ["1/1", "1/2"]
-    assert await found(other, tags=("авария",)) == []
-    assert await found(other, without_ads=True) == ["1/1", "1/2"]
-    assert await found(payer, tags=("снег",)) == ["1/2"]
-    assert await found(payer, tags=("авария",)) == ["1/1"]
-    assert await found(payer, without_ads=True) == ["1/2"]
+    assert await search_ids(other, tags=("снег",)) == ["1/1", "1/2"]
+    assert await search_ids(other, tags=("авария",)) == []
+    assert await search_ids(other, without_ads=True) == ["1/1", "1/2"]
+    assert await search_ids(payer, tags=("снег",)) == ["1/2"]
+    assert await search_ids(payer, tags=("авария",)) == ["1/1"]
+    assert await search_ids(payer, without_ads=True) == ["1/2"]
 
 
 async def test_searches_see_a_new_collection_from_one_moment_to_the_next(

@@ -1,4 +1,7 @@
-"""How tenant A opens every page and sends every form, with its own ids and with those of B."""
+"""How tenant A opens every page and sends every form, with its own ids and with those of B.
+
+It is long because it has a case for every page and form.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +13,7 @@ ON_PAGES = {
     "search": "SELECT search_id FROM saved_searches WHERE tenant_id = $1",
     "alert": "SELECT alert_id FROM alerts WHERE tenant_id = $1 LIMIT 1",
     "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
+    "link": "SELECT link_id FROM public_links WHERE tenant_id = $1 LIMIT 1",
     "login": "SELECT attempt_id FROM login_attempts WHERE tenant_id = $1",
     "member": (
         "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1"
@@ -38,6 +42,15 @@ def _post(worlds: Worlds) -> str:
     return f"{worlds.only_a[0]}/101"
 
 
+def _list_of(tenant: str, rest: str = "") -> Callable[[Worlds], str]:
+    """The list of A or B, which has the tenant's number as its id."""
+    return lambda worlds: f"/lists/{UUID(int=getattr(worlds, tenant))}{rest}"
+
+
+def _item_of(tenant: str, rest: str = "") -> Callable[[Worlds], str]:
+    return lambda worlds: f"{_list_of(tenant)(worlds)}/items/{UUID(int=getattr(worlds, tenant))}{rest}"
+
+
 CASES: dict[str, PageCase] = {
     # Before any form of A that names what is B's: what A itself has written stands in its audit log.
     "audit.show": PageCase(lambda _: "/audit"),
@@ -50,11 +63,75 @@ CASES: dict[str, PageCase] = {
     "story.show": PageCase(
         lambda worlds: f"/story/{worlds.shared[0]}/102", lambda _: f"/story/{ONLY_B[0]}/102"
     ),
+    "copies.copy_story": PageCase(
+        lambda worlds: f"/story/{worlds.shared[0]}/102/copy?format=markdown",
+        lambda _: f"/story/{ONLY_B[0]}/102/copy?format=markdown",
+    ),
+    "copies.copy_post": PageCase(
+        lambda worlds: f"/post/{worlds.only_a[0]}/101/copy?format=json",
+        lambda _: f"/post/{ONLY_B[0]}/101/copy?format=json",
+    ),
+    "copies.copy_posts": PageCase(
+        lambda worlds: f"/copy?format=csv&post={worlds.only_a[0]}/101&post={ONLY_B[0]}/101",
+        lambda _: f"/copy?format=csv&post={ONLY_B[0]}/101",
+    ),
+    "copies.copy_digest": PageCase(
+        lambda _: f"/digest/{NOBODY}/copy?format=text",
+        lambda worlds: f"/digest/{worlds.ids_of_b['digest']}/copy?format=text",
+        status=404,
+    ),
+    "links.show": PageCase(
+        lambda worlds: f"/links?kind=story&subject={worlds.shared[0]}/102",
+        lambda _: f"/links?kind=story&subject={ONLY_B[0]}/102",
+        foreign_status=200,
+    ),
+    "links.create": PageCase(
+        lambda _: "/links",
+        status=404,
+        form=lambda _: {"kind": "story", "subject": f"{ONLY_B[0]}/102", "days": "7"},
+    ),
+    "links.revoke": PageCase(
+        lambda _: f"/links/{NOBODY}/revoke",
+        lambda worlds: f"/links/{worlds.ids_of_b['link']}/revoke",
+        status=404,
+    ),
     "story.write": PageCase(
         lambda worlds: f"/story/{worlds.shared[0]}/102/summary", lambda _: f"/story/{ONLY_B[0]}/102/summary"
     ),
+    "story.take_out": PageCase(
+        lambda worlds: f"/story/{worlds.shared[0]}/102/apart",
+        lambda _: f"/story/{ONLY_B[0]}/102/apart",
+        status=303,
+    ),
+    "story.put_back": PageCase(
+        lambda worlds: f"/story/{worlds.shared[0]}/102/back",
+        lambda _: f"/story/{ONLY_B[0]}/102/back",
+        status=303,
+    ),
     "feed.show": PageCase(lambda _: "/feed", lambda _: f"/feed?channel={ONLY_B[0]}", foreign_status=200),
     "feed.show_saved": PageCase(lambda _: "/saved"),
+    "lists.show": PageCase(lambda _: "/lists"),
+    "lists.create": PageCase(lambda _: "/lists", status=303, form=lambda _: {"name": "snow"}),
+    "lists.show_add": PageCase(
+        lambda worlds: f"/lists/add?kind=post&post={_post(worlds)}",
+        lambda _: f"/lists/add?kind=post&post={ONLY_B[0]}/101",
+        foreign_status=200,
+    ),
+    "lists.add": PageCase(
+        lambda _: "/lists/add",
+        status=303,
+        form=lambda worlds: {"post": _post(worlds), "list": str(UUID(int=worlds.a))},
+    ),
+    "lists.show_one": PageCase(_list_of("a"), _list_of("b")),
+    "lists.rename": PageCase(
+        _list_of("a", "/rename"), _list_of("b", "/rename"), status=303, form=lambda _: {"name": "rain"}
+    ),
+    "lists.change_item": PageCase(
+        _item_of("a"), _item_of("b"), status=303, form=lambda _: {"note": "ask them"}
+    ),
+    "lists.remove": PageCase(_item_of("a", "/remove"), _item_of("b", "/remove"), status=303),
+    "lists.restore": PageCase(_item_of("a", "/restore"), _item_of("b", "/restore"), status=303),
+    "lists.delete": PageCase(_list_of("a", "/delete"), _list_of("b", "/delete"), status=303),
     "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda worlds: {"post": _post(worlds)}),
     "feed.mark_all_read": PageCase(
         lambda _: "/read/all", status=303, form=lambda _: {"snapshot": "2026-11-16T00:00:00+00:00"}
@@ -66,6 +143,12 @@ CASES: dict[str, PageCase] = {
     "search.show": PageCase(
         lambda _: "/search?q=the+or+в", lambda _: f"/search?q=from:{ONLY_B[0]}", foreign_status=200
     ),
+    "search.export": PageCase(
+        lambda _: "/search/file/csv?q=the+or+в",
+        lambda _: f"/search/file/json?q=from:{ONLY_B[0]}",
+        foreign_status=422,
+    ),
+    "search.create_feed": PageCase(lambda _: "/search/feed", form=lambda _: {"query": "rain"}),
     "search.suggest": PageCase(lambda _: "/search/suggest?q=from:"),
     "search.save": PageCase(
         lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}
@@ -74,6 +157,11 @@ CASES: dict[str, PageCase] = {
         lambda _: f"/search/saved/{NOBODY}/delete",
         lambda worlds: f"/search/saved/{worlds.ids_of_b['search']}/delete",
         status=404,
+    ),
+    "ask.show_brief": PageCase(
+        lambda _: "/ask/brief?q=What+is+new+about+snow%3F",
+        lambda _: f"/ask/brief?q={MARK}+snow%3F",
+        foreign_status=200,
     ),
     "ask.show": PageCase(
         lambda _: "/ask?q=What+is+new+about+snow%3F", lambda _: f"/ask?q={MARK}+snow%3F", foreign_status=200
@@ -103,9 +191,15 @@ CASES: dict[str, PageCase] = {
         lambda _: f"/digest/{NOBODY}", lambda worlds: f"/digest/{worlds.ids_of_b['digest']}", status=404
     ),
     "digests.make": PageCase(lambda _: "/digest/make", status=303),
+    "marks.change": PageCase(
+        lambda worlds: f"/story/{worlds.shared[0]}/102/mark",
+        lambda _: f"/story/{ONLY_B[0]}/102/mark",
+        status=303,
+        form=lambda _: {"mark": "saved"},
+    ),
     "interests.show": PageCase(lambda _: "/interests"),
     "interests.write_down": PageCase(lambda _: "/interests", status=303, form=lambda _: {"topic": "snow"}),
-    "interests.say": PageCase(
+    "interests.give_feedback": PageCase(
         lambda _: "/interests/say",
         status=404,
         form=lambda _: {"feedback": "muted", "story": f"{ONLY_B[0]}/102"},
@@ -229,6 +323,10 @@ CASES: dict[str, PageCase] = {
     ),
     "channel.show": PageCase(
         lambda worlds: f"/channels/{worlds.shared[0]}", lambda _: f"/channels/{ONLY_B[0]}"
+    ),
+    "record.show": PageCase(
+        lambda worlds: f"/channels/{worlds.shared[0]}/record/taken",
+        lambda _: f"/channels/{ONLY_B[0]}/record/taken",
     ),
     "channel.change": PageCase(
         lambda worlds: f"/channels/{worlds.shared[1]}/settings",

@@ -14,9 +14,9 @@ from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.chromium import open_chromium
 from testkit.factories import make_tenant
-from testkit.web_clients import Browser, browser_of, member_browser, served_web, without_page_limits
+from testkit.web_clients import Browser, member_browser, open_browser, serve_web, without_page_limits
 from tests.conftest import Admin
-from tests.web.feed_reading import address_of
+from tests.web.feed_reading import load_address
 from tests.web.managing_world import build_managed
 from tests.web.reading_world import ReadingWorld, build_world
 
@@ -35,7 +35,7 @@ async def tenant_id(system: SystemStores) -> TenantId:
 @pytest.fixture
 async def browser(app: App) -> AsyncIterator[Browser]:
     """Of somebody who is not logged in."""
-    async with browser_of(app) as made:
+    async with open_browser(app) as made:
         yield made
 
 
@@ -64,7 +64,7 @@ async def app_with_files(
 
 @pytest.fixture(scope="session")
 async def address(app_with_files: App) -> AsyncIterator[str]:
-    async with served_web(app_with_files) as served:
+    async with serve_web(app_with_files) as served:
         yield served
 
 
@@ -84,7 +84,7 @@ async def reading_world(
 @pytest.fixture
 async def feed_reader(app_with_files: App) -> AsyncIterator[httpx.AsyncClient]:
     """A program without cookies and without a login."""
-    async with browser_of(app_with_files) as browser:
+    async with open_browser(app_with_files) as browser:
         yield browser.client
 
 
@@ -92,4 +92,4 @@ async def feed_reader(app_with_files: App) -> AsyncIterator[httpx.AsyncClient]:
 async def folder_feed(app_with_files: App, reading_world: ReadingWorld, reader_tenant: TenantId) -> str:
     """The address of a feed of the folder of `reading_world.ferries`, without the ending."""
     assert reading_world.ferries
-    return await address_of(app_with_files, reader_tenant, FeedKind.FOLDER, "Transport")
+    return await load_address(app_with_files, reader_tenant, FeedKind.FOLDER, "Transport")

@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 BASE = "http://127.0.0.1:8000"
 
 
-async def address_of(
+async def load_address(
     app: App, tenant_id: TenantId, kind: FeedKind, subject: str, *, language: str = "en"
 ) -> str:
     """The address of a new feed, without the ending."""
@@ -20,7 +20,7 @@ async def address_of(
     return f"/feeds/{created.token}"
 
 
-async def pictures_of(reader: httpx.AsyncClient, feed: str) -> list[str]:
+async def load_pictures(reader: httpx.AsyncClient, feed: str) -> list[str]:
     items = (await reader.get(f"{feed}.json")).json()["items"]
     return [
         attachment["url"].removeprefix(BASE) for item in items for attachment in item.get("attachments", ())

@@ -56,13 +56,13 @@ def read_markup(markup: Markup) -> ReadMarkup:
     reader.close()
     assert reader.opened == []
     assert "".join(reader.written_again) == str(markup)
-    return reader.found
+    return reader.markup
 
 
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found = ReadMarkup()
+        self.markup = ReadMarkup()
         self.opened: list[tuple[str, str]] = []
         self.written_again: list[str] = []
 
@@ -76,7 +76,7 @@ class _Reader(HTMLParser):
         self.written_again.append(
             f"<{tag}{''.join(f' {name}="{escape(value)}"' for name, value in attributes.items())}>"
         )
-        self.found.tags.append(tag)
+        self.markup.tags.append(tag)
         if tag == "br":
             self._append("\n")
         elif tag != "input":
@@ -95,9 +95,9 @@ class _Reader(HTMLParser):
 
     def _append(self, data: str) -> None:
         if ADDED_BY_US.intersection(kind for _, kind in self.opened):
-            self.found.notes.append(data)
+            self.markup.notes.append(data)
         else:
-            self.found.text += data
+            self.markup.text += data
 
     def _check_place(self, tag: str) -> None:
         around = [name for name, _ in self.opened]
@@ -114,10 +114,10 @@ class _Reader(HTMLParser):
         assert attributes.get("dir", "auto") in {"auto", "ltr"}
         if "class" in attributes:
             assert CLASSES.fullmatch(attributes["class"]), attributes
-            self.found.classes.append(attributes["class"])
+            self.markup.classes.append(attributes["class"])
         if tag == "a":
             address = attributes["href"]
-            self.found.addresses.append(address)
+            self.markup.addresses.append(address)
             assert address.startswith(SEARCH) or (
                 SCHEMES.fullmatch(address) and attributes["rel"] == "noreferrer noopener nofollow"
             ), attributes

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from uuid import UUID
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
@@ -13,7 +14,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit.factories import follow_long_ago, fresh_number, make_channel, make_page, make_post
 from testkit.stories import store_story
 from tests.conftest import Admin
-from tests.features.shelf import drawn
+from tests.features.shelf import draw_picture
 
 BRIDGE = (
     "Мост через реку закрыли для грузовиков до первого апреля: осмотр опор нашёл трещины, "
@@ -114,7 +115,15 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
     await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = 3", city)
     for number in range(3, 7):
         await _store(
-            app, admin, ferries, number, drawn(size=(900, 600)), folder, kind="photo", width=900, height=600
+            app,
+            admin,
+            ferries,
+            number,
+            draw_picture(size=(900, 600)),
+            folder,
+            kind="photo",
+            width=900,
+            height=600,
         )
     await _store(
         app, admin, ferries, 2, b"every 25 minutes", folder, kind="document", file_name="timetable <b>.txt"
@@ -157,7 +166,7 @@ async def _tell_story(admin: Admin, city: ChannelId, ferries: ChannelId, copier:
         (copied, rewritten, LinkKind.COPY, 9.0, False),
     ]
     links += [
-        (album[0], edited, LinkKind.TRANSLATION, 2.5, False),
+        (album[0], edited, LinkKind.TRANSLATION, 3.5, False),
         *((post_id, album[0], LinkKind.ALBUM, 20.0, False) for post_id in album[1:]),
     ]
     await store_story(admin, [edited, rewritten, deleted, copied, *album], links)
@@ -188,3 +197,29 @@ async def _store(
     (folder / "upload").write_bytes(data)
     assert app.files is not None
     await app.files.put(name, folder / "upload")
+
+
+async def build_list(admin: Admin, tenant_id: TenantId, world: ReadingWorld) -> UUID:
+    """A list with a story, a post with a note, and a post that the tenant does not see."""
+    list_id: UUID = await admin.fetchval(
+        "INSERT INTO lists (tenant_id, name, created_by) VALUES ($1, $2, 'Ева') "
+        "ON CONFLICT (tenant_id, name) DO UPDATE SET changed_at = now() RETURNING list_id",
+        tenant_id,
+        "Мост через реку: что обещали",
+    )
+    await admin.execute(
+        """
+        INSERT INTO list_items (tenant_id, list_id, kind, channel_id, message, place, note, noted_by,
+            noted_at, added_by)
+        VALUES ($1, $2, 'story', $3, 2, 1, '', NULL, NULL, 'Ева'),
+            ($1, $2, 'post', $4, 1, 2, $5, 'Иван', now(), 'Ева'),
+            ($1, $2, 'post', 1, 1, 3, '', NULL, NULL, 'Ева')
+        ON CONFLICT DO NOTHING
+        """,
+        tenant_id,
+        list_id,
+        world.city,
+        world.ferries,
+        "Спросить в порту, когда пойдут паромы.\nОтвета пока нет.",
+    )
+    return list_id

@@ -13,7 +13,7 @@ MAX_SECONDS = 0.3
 SAME, REMOVED, ADDED = PieceChange
 
 
-def changed(*pieces: Piece, context: int = 20) -> str:
+def render_change(*pieces: Piece, context: int = 20) -> str:
     markup = str(render_pieces(pieces, removed_label="removed", added_label="added", context=context))
     return markup.removeprefix('<p class="diff" dir="auto">').removesuffix("</p>")
 
@@ -78,7 +78,7 @@ def test_hostile_titles_have_no_control_and_no_direction() -> None:
 
 
 def test_changes_are_marked_for_eyes_and_for_screen_readers() -> None:
-    assert changed(
+    assert render_change(
         Piece(SAME, "every "), Piece(REMOVED, "20"), Piece(ADDED, "25"), Piece(SAME, " minutes")
     ) == (
         'every <del><span class="sr">removed </span>20</del><ins><span class="sr">added </span>25</ins> '
@@ -88,7 +88,7 @@ def test_changes_are_marked_for_eyes_and_for_screen_readers() -> None:
 
 def test_what_did_not_change_is_folded_around_the_changes() -> None:
     long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-    assert changed(
+    assert render_change(
         Piece(SAME, long), Piece(ADDED, "!"), Piece(SAME, long), Piece(REMOVED, "?"), Piece(SAME, long)
     ) == (
         ' <span class="fold">…</span> thirteen fourteen<ins><span class="sr">added </span>!</ins>'
@@ -100,7 +100,7 @@ def test_what_did_not_change_is_folded_around_the_changes() -> None:
 
 def test_a_fold_never_hides_less_than_it_takes_to_say_so() -> None:
     assert (
-        changed(Piece(ADDED, "!"), Piece(SAME, "one two three four five six"), Piece(ADDED, "!")).count(
+        render_change(Piece(ADDED, "!"), Piece(SAME, "one two three four five six"), Piece(ADDED, "!")).count(
             "fold"
         )
         == 0
@@ -109,7 +109,7 @@ def test_a_fold_never_hides_less_than_it_takes_to_say_so() -> None:
 
 def test_a_changed_line_break_is_seen() -> None:
     assert (
-        changed(Piece(SAME, "a\nb"), Piece(REMOVED, "\n"))
+        render_change(Piece(SAME, "a\nb"), Piece(REMOVED, "\n"))
         == 'a<br>b<del><span class="sr">removed </span>↵<br></del>'
     )
 

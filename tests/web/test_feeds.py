@@ -64,20 +64,20 @@ def picture_address(picture: FeedPicture) -> str:
     return f"https://news.example/feeds/pictures/1/{picture.post_id}/{picture.ordinal}/x?a=1&b=2"
 
 
-def written(kind: str, feed: FeedContent) -> bytes:
+def write_feed(kind: str, feed: FeedContent) -> bytes:
     return FORMATS[kind][0](feed, picture_address)
 
 
 def contents(kind: str, feed: FeedContent) -> list[str]:
     """The HTML of each entry, by strict parsers."""
     if kind == "json":
-        return [item["content_html"] for item in json.loads(written(kind, feed))["items"]]
+        return [item["content_html"] for item in json.loads(write_feed(kind, feed))["items"]]
     path = f"{ATOM}entry/{ATOM}content" if kind == "atom" else f"channel/item/{CONTENT}encoded"
     return [element.text or "" for element in xml_of(kind, feed).findall(path)]
 
 
 def xml_of(kind: str, feed: FeedContent) -> ET.Element:
-    return ET.fromstring(written(kind, feed))  # noqa: S314 -- what we have written ourselves
+    return ET.fromstring(write_feed(kind, feed))  # noqa: S314 -- what we have written ourselves
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
@@ -87,7 +87,9 @@ def test_a_reader_finds_everything_of_an_entry(kind: str) -> None:
         TextEntity("bold", 0, 4),
         TextEntity("text_url", text.index("здесь"), 5, url="https://example.org/мост?a=1&b=2"),
     )
-    parsed = feedparser.parse(written(kind, feed_of(entry_of(text, entities=entities, pictures=(PICTURE,)))))
+    parsed = feedparser.parse(
+        write_feed(kind, feed_of(entry_of(text, entities=entities, pictures=(PICTURE,))))
+    )
     assert not parsed.bozo
     assert (parsed.feed.title, parsed.feed.link) == ("Город", "https://news.example/t/1/feed?folder=a&b")
     (entry,) = parsed.entries
@@ -149,7 +151,7 @@ def test_rss_has_what_its_standard_requires() -> None:
 
 def test_a_json_feed_has_what_its_standard_requires() -> None:
     feed = json.loads(
-        written("json", feed_of(entry_of(pictures=(PICTURE,)), entry_of(entry_id="alert:3", link="")))
+        write_feed("json", feed_of(entry_of(pictures=(PICTURE,)), entry_of(entry_id="alert:3", link="")))
     )
     assert feed["version"] == "https://jsonfeed.org/version/1.1"
     assert (feed["title"], feed["home_page_url"], feed["language"]) == (
@@ -175,7 +177,7 @@ def test_an_empty_feed_is_a_feed(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_no_format_names_its_own_address(kind: str) -> None:
-    body = written(kind, feed_of(entry_of(pictures=(PICTURE,)))).decode()
+    body = write_feed(kind, feed_of(entry_of(pictures=(PICTURE,)))).decode()
     assert "feed_" not in body
     assert 'rel="self"' not in body
     assert "feed_url" not in body
@@ -200,7 +202,7 @@ def test_two_hundred_hostile_texts_stay_texts(kind: str) -> None:
     for html in texts:
         read_markup(Markup(html))  # noqa: S704 -- it is read more strictly than any browser does
     if kind != "json":
-        parsed = feedparser.parse(written(kind, feed))
+        parsed = feedparser.parse(write_feed(kind, feed))
         assert not parsed.bozo
         assert len(parsed.entries) == len(TEXTS)
         assert {entry.id.rpartition(":")[2] for entry in parsed.entries} == {
@@ -225,7 +227,7 @@ def test_an_entry_leads_into_the_web_or_nowhere(link: str) -> None:
         xml_of("atom", feed).find(f"{ATOM}entry/{ATOM}link"),
         xml_of("rss", feed).find("channel/item/link"),
     )
-    item = json.loads(written("json", feed))["items"][0]
+    item = json.loads(write_feed("json", feed))["items"][0]
     (address,) = {
         "" if atom is None else atom.attrib["href"],
         "" if rss is None else rss.text,

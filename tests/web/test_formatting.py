@@ -19,7 +19,7 @@ MAX_SECONDS = 0.5
 """A multiple of what is measured, because the machine may be busy."""
 
 
-def rendered(text: str, entities: Sequence[TextEntity] = ()) -> Markup:
+def render(text: str, entities: Sequence[TextEntity] = ()) -> Markup:
     return render_text(
         text,
         entities,
@@ -31,7 +31,7 @@ def rendered(text: str, entities: Sequence[TextEntity] = ()) -> Markup:
 
 def inside(text: str, *entities: TextEntity) -> str:
     """What is inside the only paragraph."""
-    markup = str(rendered(text, entities))
+    markup = str(render(text, entities))
     beginning, end = '<div class="text"><p dir="auto">', "</p></div>"
     assert (markup[: len(beginning)], markup[-len(end) :]) == (beginning, end)
     return markup[len(beginning) : -len(end)]
@@ -42,7 +42,7 @@ def whole(kind: str, text: str, url: str | None = None, detail: str | int | None
 
 
 def blocks(text: str, *entities: TextEntity) -> str:
-    return str(rendered(text, entities)).removeprefix('<div class="text">').removesuffix("</div>")
+    return str(render(text, entities)).removeprefix('<div class="text">').removesuffix("</div>")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_spoiler_is_uncovered_by_a_labelled_checkbox() -> None:
 
 def test_a_link_inside_a_spoiler_is_covered_with_it() -> None:
     tags = read_markup(
-        rendered("see t.me/x there", [TextEntity("url", 4, 6), TextEntity("spoiler", 0, 16)])
+        render("see t.me/x there", [TextEntity("url", 4, 6), TextEntity("spoiler", 0, 16)])
     ).tags
     assert tags == ["div", "p", "label", "input", "span", "a"]
 
@@ -173,7 +173,7 @@ def test_an_email_address_opens_the_mail_program() -> None:
         whole("email", "a+b@example.com")
         == f'<a href="mailto:a+b@example.com" {REL} dir="auto">a+b@example.com</a>'
     )
-    assert read_markup(rendered("a@b.cd?bcc=e@f.gh", [TextEntity("email", 0, 17)])).addresses == [
+    assert read_markup(render("a@b.cd?bcc=e@f.gh", [TextEntity("email", 0, 17)])).addresses == [
         "mailto:a@b.cd%3Fbcc%3De@f.gh"
     ]
 
@@ -191,7 +191,7 @@ def test_blank_lines_separate_paragraphs_and_other_lines_break() -> None:
 
 
 def test_no_text_is_an_empty_block() -> None:
-    assert rendered("") == rendered(" \n\n ") == '<div class="text"></div>'
+    assert render("") == render(" \n\n ") == '<div class="text"></div>'
 
 
 def test_formatting_goes_on_in_the_next_paragraph() -> None:
@@ -225,7 +225,7 @@ def test_overlapping_entities_of_one_kind_follow_each_other() -> None:
         TextEntity("text_url", 0, 7, "https://a.example/"),
         TextEntity("text_url", 4, 9, "https://b.example/"),
     ]
-    assert read_markup(rendered("one two three", links)).addresses == [
+    assert read_markup(render("one two three", links)).addresses == [
         "https://a.example/",
         "https://b.example/",
     ]
@@ -245,17 +245,17 @@ def test_formatting_that_would_fill_the_page_is_left_out() -> None:
     words = "a b " * 1000
     link = TextEntity("text_url", 0, 4000, "https://example.com/" + "a" * 1900)
     spoilers = [TextEntity("spoiler", number * 4, 1) for number in range(499)]
-    assert "<a" in rendered(words, [link])
-    assert rendered(words, [link, *spoilers]) == rendered(words)
+    assert "<a" in render(words, [link])
+    assert render(words, [link, *spoilers]) == render(words)
 
 
-def shown_characters(text: str) -> str:
+def visible_characters(text: str) -> str:
     """What a reader must see of a text, except blanks and line breaks."""
-    written = "".join(_shown(character) for character in storable(text))
+    written = "".join(_visible_character(character) for character in storable(text))
     return "".join(written.split())
 
 
-def _shown(character: str) -> str:
+def _visible_character(character: str) -> str:
     if character in "\t\n\r\v\f\x85" or unicodedata.bidirectional(character) in {
         "LRE",
         "RLE",
@@ -274,9 +274,9 @@ def _shown(character: str) -> str:
 
 
 def check(text: str, entities: Sequence[TextEntity]) -> None:
-    markup = rendered(text, entities)
+    markup = render(text, entities)
     read = read_markup(markup)
-    assert "".join(read.text.split()) == shown_characters(text)
+    assert "".join(read.text.split()) == visible_characters(text)
     assert len(markup) <= MAX_MARKUP_LENGTH
     assert markup.encode()
 
@@ -311,7 +311,7 @@ def test_hostile_formatting_is_valid_and_takes_milliseconds(name: str) -> None:
     formatting = hostile.entities()[name]
     for text in ("a.bc #tag @name\n\n" * 240, "🔥" * 2048):
         with cpu_limit(MAX_SECONDS):
-            rendered(text, formatting)
+            render(text, formatting)
         check(text, formatting)
 
 
@@ -319,6 +319,4 @@ def test_hostile_formatting_is_valid_and_takes_milliseconds(name: str) -> None:
 def test_hostile_texts_take_milliseconds(name: str) -> None:
     text = hostile.LONG[name]
     with cpu_limit(MAX_SECONDS):
-        rendered(
-            text, [TextEntity(kind, 0, len(text), "https://example.com/", "x") for kind in hostile.KINDS]
-        )
+        render(text, [TextEntity(kind, 0, len(text), "https://example.com/", "x") for kind in hostile.KINDS])

@@ -7,7 +7,7 @@ import pytest
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings, read_settings
-from testkit.web_clients import Browser, browser_of
+from testkit.web_clients import Browser, open_browser
 from tests.web.test_pages_languages import english_in
 
 PASSWORD = "correct horse battery"
@@ -35,7 +35,7 @@ OWN = [
 ]
 
 
-def named(settings: Settings) -> Settings:
+def with_names(settings: Settings) -> Settings:
     """An installation that people know as news.example, and its neighbours as desk."""
     web, http = (
         settings.web.model_copy(update={"base_url": "https://news.example"}),
@@ -60,7 +60,7 @@ async def test_no_page_answers_under_a_foreign_name(browser: Browser, path: str,
 async def test_addresses_this_machine_and_the_names_that_are_set_are_answered(
     installation: Settings, host: str
 ) -> None:
-    async with assemble(named(installation)) as app, browser_of(app) as browser:
+    async with assemble(with_names(installation)) as app, open_browser(app) as browser:
         assert (await browser.open("/login", Host=host)).status_code in {200, 303}
 
 
@@ -74,7 +74,7 @@ async def test_a_session_is_of_no_use_under_a_foreign_name(owner: Browser) -> No
 
 
 async def test_the_refusal_can_be_read(app: App) -> None:
-    async with browser_of(app, language="ru") as browser:
+    async with open_browser(app, language="ru") as browser:
         refused = await browser.open("/login", Host="evil.example")
         assert english_in(refused.text) == []
         assert "BASE_URL" in refused.text
@@ -85,7 +85,7 @@ async def test_the_refusal_can_be_read(app: App) -> None:
 async def test_a_web_page_cannot_make_itself_the_first_owner(migrated_database: dict[str, str]) -> None:
     async with (
         assemble(read_settings(migrated_database)) as app,
-        browser_of(app, address="127.0.0.1") as page,
+        open_browser(app, address="127.0.0.1") as page,
     ):
         headers = {"Host": "evil.example:8000", "Origin": "http://evil.example:8000"}
         await page.open("/start", Host="evil.example:8000")
@@ -98,7 +98,7 @@ async def test_a_web_page_cannot_make_itself_the_first_owner(migrated_database: 
 async def test_who_would_log_in_over_plain_http_is_told_where_to_do_it(
     installation: Settings, tenant_id: TenantId, host: str, is_told: bool
 ) -> None:
-    async with assemble(named(installation)) as app, browser_of(app) as browser:
+    async with assemble(with_names(installation)) as app, open_browser(app) as browser:
         await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
         page = (await browser.open("/login", Host=host)).text
     assert ('Log in at <a class="link" href="https://news.example/login">' in page) is is_told

@@ -29,20 +29,20 @@ from telegram_assistant.stores.redis.rate_limits import Bucket, RateLimits
 from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_assistant.web.limits import EXPENSIVE_COST, MEDIA_PER_PAGE, RouteKind, feed_share
 from telegram_assistant.web.site import OF_TENANT, name_of
-from testkit.api_clients import fresh_address, key_of, problem_of
+from testkit.api_clients import create_key_header, fresh_address, problem_of
 from testkit.chromium import ENGLISH_DESKTOP, open_tab
 from testkit.factories import make_tenant
-from testkit.web_clients import Browser, browser_of, member_browser, served_web
+from testkit.web_clients import Browser, member_browser, open_browser, serve_web
 from tests.conftest import Admin
 from tests.web.browsing import log_in
-from tests.web.feed.test_feed import followed
+from tests.web.feed.test_feed import make_followed
 
 FEW = 3
 """Pages at once; another one becomes free after four seconds."""
 
 
 @asynccontextmanager
-async def limited(
+async def open_limited(
     installation: Settings, *, person: int = 10**5, tenant: int = 10**5, needs_redis: bool = True
 ) -> AsyncIterator[App]:
     """An installation in which a person, and the people of a tenant together,
@@ -67,15 +67,15 @@ async def test_who_opens_too_many_pages_is_told_when_to_come_back_by_all_process
 ) -> None:
     counted_before = refusals("person")
     async with (
-        limited(installation, person=FEW) as app,
+        open_limited(installation, person=FEW) as app,
         member_browser(app, tenant_id) as eager,
         member_browser(app, tenant_id) as calm,
     ):
         assert await statuses(eager, "./feed", FEW) == [200] * FEW
-        async with browser_of(app, language="ru") as elsewhere:
+        async with open_browser(app, language="ru") as elsewhere:
             elsewhere.client.cookies = eager.client.cookies
             for browser, words in (
-                (eager, "you have opened too many pages"),
+                (eager, "you opened too many pages"),
                 (elsewhere, "вы открыли слишком много страниц за короткое время"),
             ):
                 refused = await browser.open(f"{eager.base}/today")
@@ -83,7 +83,7 @@ async def test_who_opens_too_many_pages_is_told_when_to_come_back_by_all_process
                 assert 1 <= int(refused.headers["retry-after"]) <= 4
                 assert words in refused.text.casefold()
                 assert refused.headers["content-type"].startswith("text/html")
-            assert "Слишком много сразу" in elsewhere.page
+            assert "Слишком много запросов" in elsewhere.page
             assert re.search("попробуйте снова через (1 секунду|[234] секунды)", elsewhere.page)
             assert (await elsewhere.open("/nowhere")).status_code == 429
         assert (await calm.open("./feed")).status_code == 200
@@ -97,7 +97,7 @@ async def test_the_people_of_a_tenant_have_a_limit_together(
     installation: Settings, system: SystemStores, tenant_id: TenantId
 ) -> None:
     async with (
-        limited(installation, tenant=FEW) as app,
+        open_limited(installation, tenant=FEW) as app,
         member_browser(app, tenant_id) as first,
         member_browser(app, tenant_id) as second,
     ):
@@ -107,7 +107,7 @@ async def test_the_people_of_a_tenant_have_a_limit_together(
         )
         refused = await second.open("./feed")
         assert refused.status_code == 429
-        assert "the people of your tenant together have opened too many pages" in refused.text.casefold()
+        assert "the members of your tenant opened too many pages" in refused.text.casefold()
         assert (await second.open("/me")).status_code == 200
         async with member_browser(app, await make_tenant(system)) as stranger:
             assert (await stranger.open("./feed")).status_code == 200
@@ -116,7 +116,7 @@ async def test_the_people_of_a_tenant_have_a_limit_together(
 async def test_no_other_spelling_of_an_address_escapes_the_limit_of_the_tenant(
     installation: Settings, tenant_id: TenantId
 ) -> None:
-    async with limited(installation, tenant=3) as app, member_browser(app, tenant_id) as owner:
+    async with open_limited(installation, tenant=3) as app, member_browser(app, tenant_id) as owner:
         assert await statuses(owner, "/", 1) == [200]
         assert await statuses(owner, owner.base.upper().replace("/T/", "/t/") + "/feed", 1) == [200]
         assert await statuses(owner, owner.base.replace("-", "") + "/feed", 1) == [200]
@@ -126,7 +126,7 @@ async def test_no_other_spelling_of_an_address_escapes_the_limit_of_the_tenant(
 async def test_a_form_that_is_refused_changes_nothing_and_its_page_stays(
     installation: Settings, tenant_id: TenantId
 ) -> None:
-    async with limited(installation, person=2) as app, member_browser(app, tenant_id) as owner:
+    async with open_limited(installation, person=2) as app, member_browser(app, tenant_id) as owner:
         await owner.open("./mutes")
         await owner.submit("./mutes", word="first", do="add")
         answer = await owner.submit("./mutes", word="second", do="add", headers={"HX-Request": "true"})
@@ -139,10 +139,10 @@ async def test_a_form_that_is_refused_changes_nothing_and_its_page_stays(
 async def test_a_press_too_many_leaves_the_post_and_the_next_one_works(
     installation: Settings, chromium: Chromium, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "the first")
+    channel_id = await make_followed(system, admin, tenant_id, "the first")
     async with (
-        limited(installation, person=12) as app,
-        served_web(app) as address,
+        open_limited(installation, person=12) as app,
+        serve_web(app) as address,
         open_tab(chromium, ENGLISH_DESKTOP, address) as page,
     ):
         await log_in(page, app, tenant_id)
@@ -152,7 +152,7 @@ async def test_a_press_too_many_leaves_the_post_and_the_next_one_works(
                 async with page.expect_response(re.compile("/read$")):
                     await post.locator("[data-act=read]").click()
         await expect(note).to_have_text(
-            re.compile("You have opened too many pages in a short time; try again in [0-9]+ seconds?.")
+            re.compile("You opened too many pages in a short time; try again in [0-9]+ seconds?.")
         )
         await expect(post).to_have_count(1)
         await asyncio.sleep(1.1)  # one page a second
@@ -162,7 +162,7 @@ async def test_a_press_too_many_leaves_the_post_and_the_next_one_works(
 
 async def test_an_expensive_page_counts_as_ten(installation: Settings, tenant_id: TenantId) -> None:
     async with (
-        limited(installation, person=EXPENSIVE_COST + 1) as app,
+        open_limited(installation, person=EXPENSIVE_COST + 1) as app,
         member_browser(app, tenant_id) as owner,
     ):
         assert await statuses(owner, "./search?q=bridge", 2) == [200, 429]
@@ -172,7 +172,7 @@ async def test_an_expensive_page_counts_as_ten(installation: Settings, tenant_id
 async def test_pictures_are_counted_apart_and_there_may_be_more_of_them(
     installation: Settings, tenant_id: TenantId
 ) -> None:
-    async with limited(installation, person=2, tenant=2) as app, member_browser(app, tenant_id) as owner:
+    async with open_limited(installation, person=2, tenant=2) as app, member_browser(app, tenant_id) as owner:
         assert await statuses(owner, "./media/1/1/0/s", 2 * MEDIA_PER_PAGE + 1) == [
             404
         ] * 2 * MEDIA_PER_PAGE + [429]
@@ -180,22 +180,22 @@ async def test_pictures_are_counted_apart_and_there_may_be_more_of_them(
 
 
 async def test_pages_without_a_login_are_counted_by_network(installation: Settings) -> None:
-    async with limited(installation, person=FEW) as app:
+    async with open_limited(installation, person=FEW) as app:
         address, other = fresh_address(), fresh_address()
         async with (
-            browser_of(app, address=address) as visitor,
-            browser_of(app, address=f"{address}9") as neighbour,
+            open_browser(app, address=address) as visitor,
+            open_browser(app, address=f"{address}9") as neighbour,
         ):
             assert 429 not in await statuses(visitor, "/login", FEW)
             assert (await neighbour.open("/login")).status_code == 429
             refused = await visitor.open("/t/00000000-0000-0000-0000-000000000001/feed")
-            assert (refused.status_code, "from your network" in refused.text) == (429, True)
-            async with browser_of(app, address=other) as stranger:
+            assert (refused.status_code, "Your network opened" in refused.text) == (429, True)
+            async with open_browser(app, address=other) as stranger:
                 assert (await stranger.open("/login")).status_code != 429
 
 
 async def test_files_of_the_pages_themselves_are_free(installation: Settings, tenant_id: TenantId) -> None:
-    async with limited(installation, person=2, tenant=2) as app, member_browser(app, tenant_id) as owner:
+    async with open_limited(installation, person=2, tenant=2) as app, member_browser(app, tenant_id) as owner:
         assert await statuses(owner, "./feed", 3) == [200, 200, 429]
         assert await statuses(owner, "/static/look.css", 30) == [200] * 30
 
@@ -206,7 +206,10 @@ async def test_while_redis_is_away_a_process_limits_alone(
     away = installation.model_copy(
         update={"redis": installation.redis.model_copy(update={"url": SecretStr("redis://127.0.0.1:1/0")})}
     )
-    async with limited(away, person=3, needs_redis=False) as app, member_browser(app, tenant_id) as owner:
+    async with (
+        open_limited(away, person=3, needs_redis=False) as app,
+        member_browser(app, tenant_id) as owner,
+    ):
         assert await statuses(owner, "./feed", 4) == [200] * 3 + [429]
 
 
@@ -238,7 +241,7 @@ async def test_a_feed_that_is_read_too_often_answers_in_plain_words(
         await make_feed(app, others_id),
     )
     of_address, of_tenant = feed_share(often, tenant_id).buckets
-    async with browser_of(app, language="ru") as reader:
+    async with open_browser(app, language="ru") as reader:
         assert (await reader.client.get(f"/feeds/{often}.atom")).status_code == 200
         refused = await read_until_refused(app, reader, often, of_address)
         assert (refused.status_code, refused.headers["content-type"]) == (429, "text/plain; charset=utf-8")
@@ -254,7 +257,7 @@ async def test_a_feed_that_is_read_too_often_answers_in_plain_words(
 
 
 async def test_guessed_feeds_are_counted_by_network(installation: Settings) -> None:
-    async with limited(installation, person=3) as app, browser_of(app) as guesser:
+    async with open_limited(installation, person=3) as app, open_browser(app) as guesser:
         assert [
             (await guesser.client.get(f"/feeds/guess{number}.rss")).status_code for number in range(4)
         ] == [404, 404, 404, 429]
@@ -289,7 +292,7 @@ async def test_pages_and_the_api_share_the_expensive_places(
     app: App, tenant_id: TenantId, system: SystemStores
 ) -> None:
     few, other_id = with_few_places(app), await make_tenant(system)
-    key, other_key = await key_of(app, tenant_id), await key_of(app, other_id)
+    key, other_key = await create_key_header(app, tenant_id), await create_key_header(app, other_id)
     async with member_browser(few, tenant_id) as owner, member_browser(few, other_id) as stranger:
         async with few.queues[WorkKind.EXPENSIVE].place(tenant_id, "somebody"):
             for path in EXPENSIVE_PAGES:
@@ -300,10 +303,7 @@ async def test_pages_and_the_api_share_the_expensive_places(
                 assert (path, refused.headers["retry-after"]) == (path, "5")
                 assert problem_of(refused) == (
                     429,
-                    (
-                        "too many requests of yours or of your tenant are waiting already; "
-                        "try again in 5 seconds"
-                    ),
+                    ("too many requests from you or your tenant are already waiting; try again in 5 seconds"),
                 )
             question = {"question": "What about the bridge?"}
             assert (await owner.client.post("/api/v1/ask", json=question, headers=key)).status_code == 429
@@ -354,7 +354,7 @@ async def test_who_has_a_place_gives_it_back_whatever_becomes_of_the_page(
 async def test_the_operator_chooses_how_many_expensive_requests_of_a_tenant_run_at_once(
     installation: Settings, tenant_id: TenantId
 ) -> None:
-    async def granted_at_once(number: int) -> int:
+    async def count_granted(number: int) -> int:
         http = installation.http.model_copy(update={"max_expensive_per_tenant": number})
         async with assemble(installation.model_copy(update={"http": http})) as app:
             running = 0
@@ -372,15 +372,17 @@ async def test_the_operator_chooses_how_many_expensive_requests_of_a_tenant_run_
             await asyncio.gather(*tasks, return_exceptions=True)
             return running
 
-    assert [await granted_at_once(number) for number in (1, 3)] == [1, 3]
+    assert [await count_granted(number) for number in (1, 3)] == [1, 3]
 
 
 def test_the_pages_that_cost_most_are_expensive() -> None:
     expensive = {name_of(route) for route in OF_TENANT if route.kind is RouteKind.EXPENSIVE}
     measured = {
         "ask.show",
+        "ask.show_brief",
         "ask.stream",
         "search.show",
+        "search.export",
         "watches.preview",
         "digests.make",
         "adding.add",

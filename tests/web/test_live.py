@@ -24,9 +24,9 @@ from telegram_assistant.web.live import (
     LiveStream,
 )
 from testkit.factories import make_page, make_post
-from testkit.web_clients import Browser, begin_session, browser_of, member_browser, served_web
+from testkit.web_clients import Browser, begin_session, member_browser, open_browser, serve_web
 from tests.conftest import Admin
-from tests.web.feed.test_feed import followed, read
+from tests.web.feed.test_feed import make_followed, read_post_ids_in
 
 SOON_SECONDS = 30
 """5 s are promised; a busy machine gets more."""
@@ -54,7 +54,7 @@ async def listening(address: str, browser: Browser) -> AsyncIterator[AsyncIterat
         yield stream.aiter_lines()
 
 
-async def heard(lines: AsyncIterator[str], wanted: str) -> str:
+async def wait_for_line(lines: AsyncIterator[str], wanted: str) -> str:
     async with asyncio.timeout(SOON_SECONDS):
         async for line in lines:
             if line.startswith(wanted):
@@ -65,9 +65,9 @@ async def heard(lines: AsyncIterator[str], wanted: str) -> str:
 async def test_a_post_that_is_landed_elsewhere_is_counted(
     other_app: App, owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "the first")
-    async with served_web(other_app) as address, listening(address, owner) as lines:
-        await heard(lines, ": hello")
+    channel_id = await make_followed(system, admin, tenant_id, "the first")
+    async with serve_web(other_app) as address, listening(address, owner) as lines:
+        await wait_for_line(lines, ": hello")
         arrived = make_post(
             channel_id=channel_id,
             message_id=9,
@@ -75,41 +75,41 @@ async def test_a_post_that_is_landed_elsewhere_is_counted(
             posted_at=datetime.now(UTC).replace(microsecond=0),
         )
         await system.landing.land(make_page(arrived), Claim(channel_id, 0))
-        assert await heard(lines, "data: 1") == "data: 1 new post"
+        assert await wait_for_line(lines, "data: 1") == "data: 1 new post"
 
 
 async def test_a_session_that_is_ended_elsewhere_closes_its_stream(
     app: App, other_app: App, owner: Browser
 ) -> None:
-    async with served_web(other_app) as address, listening(address, owner) as lines:
-        await heard(lines, ": hello")
+    async with serve_web(other_app) as address, listening(address, owner) as lines:
+        await wait_for_line(lines, ": hello")
         await app.api.people.end_other_sessions((await begin_session(app, owner.user_id)).token)
-        assert await heard(lines, "event:") == "event: over"
+        assert await wait_for_line(lines, "event:") == "event: over"
 
 
 async def test_a_page_whose_session_ended_before_it_listened_is_told_so(app: App, owner: Browser) -> None:
     await app.api.people.end_other_sessions((await begin_session(app, owner.user_id)).token)
-    async with served_web(app) as address, listening(address, owner) as lines:
-        assert await heard(lines, "event:") == "event: over"
+    async with serve_web(app) as address, listening(address, owner) as lines:
+        assert await wait_for_line(lines, "event:") == "event: over"
 
 
 async def test_streams_end_when_the_process_stops(app: App, owner: Browser) -> None:
     async with asyncio.timeout(SOON_SECONDS):
-        async with served_web(app) as address, listening(address, owner) as lines:
-            await heard(lines, ": hello")
+        async with serve_web(app) as address, listening(address, owner) as lines:
+            await wait_for_line(lines, ": hello")
 
 
 async def test_what_is_read_in_one_process_is_read_in_the_other(
     other_app: App, owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "the first")
+    channel_id = await make_followed(system, admin, tenant_id, "the first")
     await owner.open("./feed")
     await owner.submit("./read", post=f"{channel_id}/1")
-    async with browser_of(other_app) as elsewhere:
+    async with open_browser(other_app) as elsewhere:
         elsewhere.client.cookies.set(SESSION, owner.client.cookies[SESSION])
         elsewhere.base = owner.base
         await elsewhere.open("./feed")
-    assert read(elsewhere.page) == [f"{channel_id}-1"]
+    assert read_post_ids_in(elsewhere.page) == [f"{channel_id}-1"]
 
 
 async def test_a_member_who_was_removed_hears_nothing_more(
@@ -117,16 +117,16 @@ async def test_a_member_who_was_removed_hears_nothing_more(
 ) -> None:
     async with (
         member_browser(app, tenant_id) as guest,
-        served_web(other_app) as address,
+        serve_web(other_app) as address,
         listening(address, guest) as lines,
     ):
-        await heard(lines, ": hello")
+        await wait_for_line(lines, ": hello")
         members = await app.tenant(tenant_id).members.all()
         mine = await app.api.people.session(guest.client.cookies[SESSION])
         assert mine is not None
         target = next(member.public_id for member in members if member.public_id == mine.person.public_id)
         assert await app.tenant(tenant_id).members.remove(target, session=owner.client.cookies[SESSION])
-        assert await heard(lines, "event:") == "event: over"
+        assert await wait_for_line(lines, "event:") == "event: over"
     assert (await owner.open("./feed")).status_code == 200
 
 
@@ -134,7 +134,7 @@ async def test_the_newest_stream_of_a_person_takes_the_place_of_their_oldest(
     app: App, owner: Browser, tenant_id: TenantId
 ) -> None:
     async with (
-        served_web(app) as address,
+        serve_web(app) as address,
         AsyncExitStack() as stack,
         member_browser(app, tenant_id) as colleague,
     ):
@@ -142,9 +142,9 @@ async def test_the_newest_stream_of_a_person_takes_the_place_of_their_oldest(
             await stack.enter_async_context(listening(address, owner)) for _ in range(MAX_STREAMS_PER_PERSON)
         ]
         for stream in lines:
-            await heard(stream, ": hello")
-        await heard(await stack.enter_async_context(listening(address, colleague)), ": hello")
-        await heard(await stack.enter_async_context(listening(address, owner)), ": hello")
+            await wait_for_line(stream, ": hello")
+        await wait_for_line(await stack.enter_async_context(listening(address, colleague)), ": hello")
+        await wait_for_line(await stack.enter_async_context(listening(address, owner)), ": hello")
         # Its page connects again by itself, and only after a minute; nothing is said to its reader.
         assert [line async for line in lines[0] if line] == ["retry: 60000"]
 
@@ -157,7 +157,9 @@ class Pages:
 
     def open(self, tenant: int, people: Iterable[int]) -> None:
         for user in people:
-            self._streams.append(self._stack.enter_context(self._hub.opened(TenantId(tenant), UserId(user))))
+            self._streams.append(
+                self._stack.enter_context(self._hub.open_stream(TenantId(tenant), UserId(user)))
+            )
 
     def listening(self) -> Counter[tuple[int, int]]:
         return Counter(
@@ -209,8 +211,8 @@ def test_in_a_full_tenant_the_one_with_most_streams_gives_one_up() -> None:
 
 def test_a_stream_that_ends_makes_room() -> None:
     hub = LiveHub()
-    with hub.opened(TenantId(1), UserId(7)) as first:
+    with hub.open_stream(TenantId(1), UserId(7)) as first:
         for _ in range(MAX_STREAMS_PER_PERSON):
-            with hub.opened(TenantId(1), UserId(7)):
+            with hub.open_stream(TenantId(1), UserId(7)):
                 pass
         assert not first.ended.is_set()

@@ -26,7 +26,7 @@ from telegram_assistant.web.access.login_limits import (
 )
 from telegram_assistant.web.cookies import SESSION
 from testkit.engines import free_port
-from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, member_browser, open_browser
 from tests.web.people.test_people import PASSWORD, person_with_password
 
 TOO_MANY = "Too many attempts"
@@ -66,7 +66,7 @@ def without_redis(settings: Settings) -> Settings:
 
 
 async def test_logins_are_limited_while_redis_is_away(installation: Settings, tenant_id: TenantId) -> None:
-    async with assemble(without_redis(installation), needs_redis=False) as app, browser_of(app) as stranger:
+    async with assemble(without_redis(installation), needs_redis=False) as app, open_browser(app) as stranger:
         answers = await guess_until_limited(stranger, await person_with_password(app, tenant_id))
     assert TOO_MANY in answers[-1].text
 
@@ -83,7 +83,7 @@ async def test_a_name_is_tried_only_so_often_from_one_network(
 
 async def test_strangers_do_not_lock_a_name_out(app: App, browser: Browser, tenant_id: TenantId) -> None:
     name = await person_with_password(app, tenant_id)
-    async with browser_of(app) as stranger, browser_of(app) as another:
+    async with open_browser(app) as stranger, open_browser(app) as another:
         await guess_until_limited(stranger, name)
         await guess_until_limited(another, name)
     assert (await log_in(browser, name)).status_code == 303
@@ -93,7 +93,7 @@ async def test_a_browser_that_was_here_before_logs_in_while_the_whole_web_tries_
     app: App, tenant_id: TenantId
 ) -> None:
     name = await person_with_password(app, tenant_id)
-    async with browser_of(app) as known, browser_of(app) as new:
+    async with open_browser(app) as known, open_browser(app) as new:
         await log_in(known, name)
         await known.open("/me")
         await known.submit("/logout")
@@ -121,7 +121,7 @@ async def test_the_mark_of_a_browser_is_of_use_to_its_person_only(
     app: App, tenant_id: TenantId, change: str
 ) -> None:
     name, other = [await person_with_password(app, tenant_id) for _ in range(2)]
-    async with browser_of(app) as browser:
+    async with open_browser(app) as browser:
         await log_in(browser, name if change != "another name" else other)
         marks = {
             cookie.name: cookie.value or ""
@@ -145,7 +145,7 @@ async def test_the_mark_of_a_browser_is_of_use_to_its_person_only(
 
 async def test_a_known_browser_is_limited_by_itself(app: App, tenant_id: TenantId) -> None:
     name = await person_with_password(app, tenant_id)
-    async with browser_of(app) as known:
+    async with open_browser(app) as known:
         await log_in(known, name)
         answers = await guess_until_limited(known, name)
     assert answers[-1].status_code == 429
@@ -177,7 +177,7 @@ async def test_guesses_of_the_old_password_are_limited_for_each_person(app: App,
 async def test_logins_beyond_what_can_be_computed_are_refused_at_once(app: App, tenant_id: TenantId) -> None:
     """All from different networks, in one process."""
     name = await person_with_password(app, tenant_id)
-    async with browser_of(app) as first:
+    async with open_browser(app) as first:
         await first.open("/login")
         together = await asyncio.gather(
             *(first.submit("/login", name=f"{name} {number}", password="x", next="/") for number in range(12))
@@ -185,7 +185,7 @@ async def test_logins_beyond_what_can_be_computed_are_refused_at_once(app: App, 
     refused = [answer for answer in together if answer.status_code == 503]
     assert refused
     assert all(
-        "Many people log in at this moment" in answer.text and answer.headers["retry-after"] == "5"
+        "Many people are logging in right now" in answer.text and answer.headers["retry-after"] == "5"
         for answer in refused
     )
 
@@ -198,7 +198,7 @@ async def test_an_invitation_tries_few_names_wherever_they_come_from(
     link = await invite(owner)
     statuses = []
     for _ in range(TRIED_NAMES_AT_ONCE + 1):
-        async with browser_of(app) as guest:
+        async with open_browser(app) as guest:
             await guest.open(link)
             answer = await guest.submit(link, name=taken, password=PASSWORD)
             statuses.append(answer.status_code)
@@ -211,7 +211,7 @@ async def test_all_invitations_of_a_tenant_try_a_bounded_number_of_names(app: Ap
     limiter = Limiter(RateLimits(app.redis))
     for _ in range(TENANT_NAMES_AT_ONCE):
         await limiter.take(bucket_of_tried_names(owner.base.removeprefix("/t/")))
-    async with browser_of(app) as guest:
+    async with open_browser(app) as guest:
         await guest.open(link)
         assert (await guest.submit(link, name=secrets.token_hex(6), password=PASSWORD)).status_code == 429
 

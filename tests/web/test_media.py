@@ -39,13 +39,13 @@ from telegram_assistant.web.media import (
 )
 from testkit.factories import make_tenant
 from tests.conftest import Admin
-from tests.features.shelf import Shelf, drawn, open_requests_app
+from tests.features.shelf import Shelf, draw_picture, open_requests_app
 
 DATA = bytes(range(100))
 ETAG = '"abc"'
 
 
-async def read(first: int, last: int) -> AsyncIterator[bytes]:
+async def read_range(first: int, last: int) -> AsyncIterator[bytes]:
     yield DATA[first : last + 1]
 
 
@@ -58,11 +58,11 @@ def media(
         content_type=content_type,
         download_name=name,
         is_private=is_private,
-        read=read,
+        read=read_range,
     )
 
 
-async def answered(
+async def respond(
     method: str = "GET", headers: dict[str, str] | None = None, *, opened: OpenedMedia | None = None
 ) -> httpx.Response:
 
@@ -75,7 +75,7 @@ async def answered(
 
 
 async def test_a_whole_file_comes_with_its_type_its_name_and_its_size() -> None:
-    answer = await answered()
+    answer = await respond()
     assert (answer.status_code, answer.content) == (200, DATA)
     assert answer.headers["content-type"] == "image/jpeg"
     assert answer.headers["content-length"] == "100"
@@ -87,7 +87,7 @@ async def test_a_whole_file_comes_with_its_type_its_name_and_its_size() -> None:
 
 
 async def test_head_tells_the_same_without_the_bytes() -> None:
-    whole, head = await answered(), await answered("HEAD", {"Range": "bytes=0-9"})
+    whole, head = await respond(), await respond("HEAD", {"Range": "bytes=0-9"})
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers == whole.headers
 
@@ -97,20 +97,20 @@ async def test_head_tells_the_same_without_the_bytes() -> None:
 )
 async def test_no_response_is_run_or_taken_for_another_type(headers: dict[str, str]) -> None:
     for method in ("GET", "HEAD"):
-        answer = await answered(method, headers)
+        answer = await respond(method, headers)
         assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 async def test_what_no_browser_should_show_is_an_attachment() -> None:
-    answer = await answered(opened=media(content_type=ContentType.OTHER, name="page.html"))
+    answer = await respond(opened=media(content_type=ContentType.OTHER, name="page.html"))
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"].startswith("attachment; ")
 
 
 async def test_files_of_private_channels_are_asked_for_again_each_time() -> None:
-    assert (await answered()).headers["cache-control"] == "private, max-age=86400"
-    assert (await answered(opened=media(is_private=True))).headers["cache-control"] == "private, no-cache"
+    assert (await respond()).headers["cache-control"] == "private, max-age=86400"
+    assert (await respond(opened=media(is_private=True))).headers["cache-control"] == "private, no-cache"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ async def test_files_of_private_channels_are_asked_for_again_each_time() -> None
     ],
 )
 async def test_a_range_is_sent_alone(wanted: str, sent: str) -> None:
-    answer = await answered(headers={"Range": wanted})
+    answer = await respond(headers={"Range": wanted})
     first, last = map(int, sent.split("-"))
     assert (answer.status_code, answer.content) == (206, DATA[first : last + 1])
     assert answer.headers["content-range"] == f"bytes {sent}/100"
@@ -136,7 +136,7 @@ async def test_a_range_is_sent_alone(wanted: str, sent: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["bytes=100-", "bytes=100-200", "bytes=-0", f"bytes={'9' * 30}-"])
 async def test_a_range_beyond_the_end_is_refused_with_the_size(wanted: str) -> None:
-    answer = await answered(headers={"Range": wanted})
+    answer = await respond(headers={"Range": wanted})
     assert (answer.status_code, answer.content) == (416, b"")
     assert answer.headers["content-range"] == "bytes */100"
 
@@ -164,16 +164,16 @@ async def test_a_range_that_makes_no_sense_or_is_several_gives_the_whole_file(wa
     [(ETAG, 206), ('"other"', 200), (f"W/{ETAG}", 200), ("Mon, 02 Nov 2026 10:00:00 GMT", 200)],
 )
 async def test_a_range_is_sent_only_of_the_file_that_was_begun(known: str, status: int) -> None:
-    assert (await answered(headers={"Range": "bytes=1-2", "If-Range": known})).status_code == status
+    assert (await respond(headers={"Range": "bytes=1-2", "If-Range": known})).status_code == status
 
 
 @pytest.mark.parametrize("known", [ETAG, f"W/{ETAG}", f'"other", {ETAG}', "*"])
 async def test_what_the_browser_has_is_not_sent_again(known: str) -> None:
     for headers in (dict[str, str](), {"Range": "bytes=0-9"}):
-        answer = await answered(headers={"If-None-Match": known, **headers})
+        answer = await respond(headers={"If-None-Match": known, **headers})
         assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", ETAG)
         assert answer.headers["cache-control"] == "private, max-age=86400"
-    assert (await answered(headers={"If-None-Match": '"other"'})).status_code == 200
+    assert (await respond(headers={"If-None-Match": '"other"'})).status_code == 200
 
 
 @given(st.text())
@@ -226,7 +226,7 @@ def path_of(post_id: PostId) -> str:
 
 
 async def test_a_large_file_and_its_thumbnail_are_served(shelf: Shelf) -> None:
-    data = drawn("BMP", size=(1200, 800))
+    data = draw_picture("BMP", size=(1200, 800))
     assert len(data) > 2 * PIECE_BYTES
     post_id = await shelf.post(data, file_name="зима.bmp")
     async with browsing(shelf) as client:
@@ -260,7 +260,7 @@ async def test_a_page_that_calls_itself_a_picture_is_downloaded(shelf: Shelf) ->
 
 
 async def test_to_another_tenant_and_under_any_other_path_there_is_nothing(shelf: Shelf) -> None:
-    post_id = await shelf.post(drawn())
+    post_id = await shelf.post(draw_picture())
     async with browsing(shelf, await shelf.stranger()) as client:
         for path in (path_of(post_id), f"{path_of(post_id)}/s"):
             assert (await client.get(path)).status_code == 404
@@ -281,7 +281,7 @@ async def test_to_another_tenant_and_under_any_other_path_there_is_nothing(shelf
 
 
 async def test_a_file_that_is_lost_on_the_way_does_not_look_complete(shelf: Shelf) -> None:
-    data = drawn("BMP", size=(3000, 3000))
+    data = draw_picture("BMP", size=(3000, 3000))
     post_id = await shelf.post(data)
     async with browsing(shelf) as client:
         with pytest.raises(httpx.RemoteProtocolError):

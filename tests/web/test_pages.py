@@ -14,9 +14,9 @@ from telegram_assistant.web.headers import POLICY
 from telegram_assistant.web.page import AnyRoute, Page
 from telegram_assistant.web.site import OF_PERSON, OF_TENANT, OPEN
 from testkit.factories import make_page, make_post
-from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, member_browser, open_browser
 from tests.conftest import Admin
-from tests.web.feed.test_feed import followed
+from tests.web.feed.test_feed import make_followed
 from tests.web.people.test_people import person_with_password
 
 CLOSED: tuple[AnyRoute, ...] = (*OF_PERSON, *OF_TENANT)
@@ -25,6 +25,8 @@ READING = [
     "/feed?order=oldest",
     "/feed?show=unread",
     "/saved",
+    "/lists",
+    "/lists/add?post=1/1",
     "/mutes",
     "/search",
     "/search?q=мост",
@@ -52,7 +54,7 @@ READING = [
 async def test_every_page_opens_in_both_languages(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin, path: str, language: str
 ) -> None:
-    await followed(system, admin, tenant_id, "Мост открыт", "Мост закрыт")
+    await make_followed(system, admin, tenant_id, "Мост открыт", "Мост закрыт")
     async with member_browser(app, tenant_id, language=language) as browser:
         assert (await browser.open(f".{path}")).status_code == 200
 
@@ -60,7 +62,7 @@ async def test_every_page_opens_in_both_languages(
 async def test_a_post_shows_its_versions(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "The bridge opens at noon")
+    channel_id = await make_followed(system, admin, tenant_id, "The bridge opens at noon")
     now = datetime.now(UTC).replace(microsecond=0)
     edited = make_post(
         channel_id=channel_id,
@@ -89,6 +91,28 @@ async def test_a_saved_search_is_kept_until_it_is_deleted(owner: Browser) -> Non
     search = page.partition("/search/saved/")[2].partition("/delete")[0]
     await owner.submit(f"./search/saved/{search}/delete")
     assert ">bridges</a>" not in (await owner.open("./search")).text
+
+
+async def test_a_search_can_be_narrowed_watched_and_taken_along(owner: Browser) -> None:
+    page = (await owner.open("./search?q=мост&period=30d&changed=edited&order=newest")).text
+    assert '<option value="30d" selected>' in page
+    assert (
+        '/watches/new?kind=changes&amp;name=%D0%BC%D0%BE%D1%81%D1%82&amp;query=%D0%BC%D0%BE%D1%81%D1%82"'
+        in page
+    )
+    assert not [word for word in ("QDRANT_URL", "VECTORS_DIR", "vector") if word in page]
+    file = await owner.open("./search/file/csv?q=мост")
+    assert file.headers["content-type"] == "text/csv; charset=utf-8"
+    assert file.text.startswith('\ufeff"posted_at","channel","link","text"')
+    assert (await owner.open("./search/file/exe?q=мост")).status_code == 404
+    await owner.open("./search?q=мост")
+    assert "/feeds/feed_" in (await owner.submit("./search/feed", query="мост")).text
+
+
+async def test_a_question_is_answered_above_what_is_found(owner: Browser) -> None:
+    page = (await owner.open("./search?q=Что+с+мостом%3F")).text
+    assert "/ask/brief?q=" in page
+    assert "/ask?q=" in (await owner.open("./ask/brief?q=Что+с+мостом%3F")).text
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=lambda route: f"{type(route).__name__} {route.path}")
@@ -149,12 +173,12 @@ async def test_over_plain_http_on_a_local_network_forms_work(owner: Browser) -> 
 
 async def test_cookies_are_secure_where_the_page_came_over_https(app: App, tenant_id: TenantId) -> None:
     await person_with_password(app, tenant_id)
-    async with browser_of(app) as plain:
+    async with open_browser(app) as plain:
         answer = await plain.open("/login")
     assert "Secure" not in answer.headers["set-cookie"]
     assert "HttpOnly" in answer.headers["set-cookie"]
     assert "SameSite=lax" in answer.headers["set-cookie"]
-    async with browser_of(app) as secure:
+    async with open_browser(app) as secure:
         secure.client.base_url = httpx.URL("https://web")
         answer = await secure.open("/login")
     assert "Secure" in answer.headers["set-cookie"]

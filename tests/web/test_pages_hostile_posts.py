@@ -15,7 +15,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.chromium import RUSSIAN_PHONE, layout_troubles, open_chromium, open_tab
 from testkit.factories import follow_long_ago, fresh_number, make_channel, make_page, make_post
-from testkit.web_clients import member_browser, served_web
+from testkit.web_clients import member_browser, serve_web
 from tests.conftest import Admin
 from tests.web import hostile
 
@@ -65,7 +65,7 @@ async def test_two_hundred_hostile_posts_are_read_and_nothing_happens(
     assert len(TEXTS) >= 200
     troubles: list[str] = []
     async with (
-        served_web(app) as address,
+        serve_web(app) as address,
         open_chromium() as chromium,
         member_browser(app, hostile_tenant) as member,
         open_tab(chromium, RUSSIAN_PHONE, address) as page,

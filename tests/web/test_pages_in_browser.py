@@ -14,7 +14,7 @@ from tests.conftest import Admin
 from tests.web.browsing import log_in
 from tests.web.managing_world import build_member
 from tests.web.operations_world import build_operations
-from tests.web.reading_world import ReadingWorld
+from tests.web.reading_world import ReadingWorld, build_list
 
 pytestmark = pytest.mark.long
 
@@ -38,6 +38,8 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "today-week": "/today?window=week&folder=Город",
             "today-none": "/today?folder=никогда",
             "story": f"/story/{reading_world.city}/2",
+            "story-copy": f"/story/{reading_world.city}/2/copy?format=markdown",
+            "links": f"/links?kind=story&subject={reading_world.city}/2",
             "feed": "/feed",
             "feed-oldest": "/feed?order=oldest",
             "post": f"/post/{reading_world.ferries}/1",
@@ -64,6 +66,9 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "tags": "/tags",
             "tag": "/tags/ferries",
             "saved": "/saved",
+            "lists": "/lists",
+            "list": f"/lists/{await build_list(admin, reader_tenant, reading_world)}",
+            "list-add": f"/lists/add?kind=story&post={reading_world.city}/2",
             "mutes": "/mutes",
             "go": "/go?q=go",
             "spread": f"/spread/{reading_world.city}",
@@ -71,6 +76,7 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "channels-worst": "/channels?order=health&health=waiting",
             "no-channels-found": "/channels?q=никогда",
             "channel": f"/channels/{reading_world.city}",
+            "channel-record": f"/channels/{reading_world.city}/record/deleted",
             "channel-changes": f"/changes?channel={reading_world.city}",
             "add-channels": "/channels/add",
             "requests": "/channels/requests",

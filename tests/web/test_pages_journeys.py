@@ -261,7 +261,7 @@ async def test_an_owner_invites_a_viewer_who_reads_and_may_not_manage(
     ):
         base = await log_in(owner, app_with_files, reader_tenant)
         await owner.goto(f"{base}/members")
-        await Hands(owner, by_keys=True).press(owner.get_by_role("button", name="make a link"))
+        await Hands(owner, by_keys=True).press(owner.get_by_role("button", name="Create a link"))
         link = await owner.locator(".copy").inner_text()
         await guest.goto(link)
         hands = Hands(guest, by_keys=True)

@@ -15,9 +15,9 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.checkouts import CHECKOUT
 from testkit.message_catalogue import MESSAGES, declared_messages
-from testkit.web_clients import browser_of, member_browser
+from testkit.web_clients import member_browser, open_browser
 from tests.conftest import Admin
-from tests.web.feed.test_feed import followed
+from tests.web.feed.test_feed import make_followed
 
 OURS = {
     "Unofficial",
@@ -39,7 +39,7 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=|<style|hx-on|java
 
 def test_every_text_has_its_russian_with_all_plural_forms() -> None:
     catalogue = read_po(BytesIO((CHECKOUT / MESSAGES).read_bytes()), locale="ru")
-    declared = {message if isinstance(message, str) else message[0] for _, message in declared_messages()}
+    declared = {message if isinstance(message, str) else message[0] for _, message, _ in declared_messages()}
     wrong = []
     for name in declared:
         message = catalogue.get(name)
@@ -97,7 +97,7 @@ async def test_a_russian_page_holds_no_english_sentence(app: App, tenant_id: Ten
 async def test_refused_forms_answer_in_russian(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    await followed(system, admin, tenant_id, "Мост")
+    await make_followed(system, admin, tenant_id, "Мост")
     async with member_browser(app, tenant_id, language="ru") as browser:
         for path, fields in (
             ("./mutes", {"word": " "}),
@@ -118,7 +118,7 @@ async def test_refused_forms_answer_in_russian(
 
 
 async def test_the_login_answers_in_russian(app: App) -> None:
-    async with browser_of(app, language="ru") as browser:
+    async with open_browser(app, language="ru") as browser:
         for path in ("/login", "/link/nothing", "/start", "/nothing"):
             await browser.open(path)
             assert english_in(browser.page) == [], path
@@ -142,7 +142,7 @@ def english_in(page: str) -> list[str]:
 async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_language(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "Шторм")
+    channel_id = await make_followed(system, admin, tenant_id, "Шторм")
     await admin.execute(
         """
         INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
@@ -163,14 +163,14 @@ async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_l
     ("status", "words"),
     [
         ("analyzed", "Маяк"),
-        ("failed", "прочитать картинки не удалось"),
-        ("skipped", "картинки не рассматривали"),
+        ("failed", "не удалось прочитать картинки"),
+        ("skipped", "картинки не разбирались"),
     ],
 )
 async def test_what_became_of_pictures_is_said_in_the_readers_language(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin, status: str, words: str
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "Шторм")
+    channel_id = await make_followed(system, admin, tenant_id, "Шторм")
     await admin.execute(
         """
         INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,

@@ -16,6 +16,7 @@ import pytest
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.sharing.links import PublicLinkKind
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole, hash_of
 from telegram_assistant.settings import FilesSettings
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
@@ -24,11 +25,11 @@ from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.pages.receivers.feed_file import picture_path
 from telegram_assistant.web.site import OF_TENANT, name_of
-from testkit.web_clients import Browser, begin_session, browser_of, member_browser, without_page_limits
+from testkit.web_clients import Browser, begin_session, member_browser, open_browser, without_page_limits
 from tests.api.test_tenancy import everything_of_b, marks_in
-from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
+from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, make_worlds
 from tests.conftest import Admin, new_database
-from tests.features.shelf import drawn
+from tests.features.shelf import draw_picture
 from tests.web.cases import CASES, ON_PAGES, PageCase
 
 NAMES = {name_of(route): route for route in OF_TENANT}
@@ -46,7 +47,7 @@ CHANGING = re.compile(
 async def worlds(
     environ: dict[str, str], database: dict[str, str], worker: str, template: str
 ) -> AsyncIterator[Worlds]:
-    async with made_worlds(
+    async with make_worlds(
         {**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web", template
     ) as made:
         async with assemble(made.settings_of(made.both)) as app:
@@ -54,6 +55,9 @@ async def worlds(
             session = (await begin_session(app, owner.user_id)).token
             await app.tenant(made.b).members.invite(
                 MARK, MemberRole.EDITOR, session=session, lasts=timedelta(days=1)
+            )
+            await app.person(made.b, owner.user_id).public_links.create(
+                MARK, PublicLinkKind.STORY, f"{ONLY_B[0]}/102", lasts=timedelta(days=1)
             )
             await app.tenant(made.b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
         admin = await asyncpg.connect(made.environ_of(made.both)["DATABASE_ADMIN_URL"])
@@ -64,7 +68,7 @@ async def worlds(
 
 
 @asynccontextmanager
-async def opened(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Browser, Admin]]:
+async def open_copy(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Browser, Admin]]:
     """A copy of a world, in the browser of an owner of A."""
     async with (
         new_database(worlds.environ, f"{database}_pages", template=database) as copy,
@@ -94,12 +98,12 @@ def test_every_page_with_an_id_in_its_path_is_asked_with_a_foreign_one() -> None
 
 
 async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> None:
-    async with opened(worlds, worlds.alone) as (_, browser, _):
+    async with open_copy(worlds, worlds.alone) as (_, browser, _):
         without = {
             name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)]
             for name, case in CASES.items()
         }
-    async with opened(worlds, worlds.both) as (_, browser, admin):
+    async with open_copy(worlds, worlds.both) as (_, browser, admin):
         before = await everything_of_b(admin, worlds)
         marks = marks_in(before)
         beside = {
@@ -115,7 +119,7 @@ async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> 
                 name,
                 answers[1].text[-600:],
             )
-            assert shown(answers[0]) == shown(answers[1]), name
+            assert comparable_answer(answers[0]) == comparable_answer(answers[1]), name
             sent = f"{answers[1].request.url}{answers[1].request.content.decode()}"
             assert not [mark for mark in marks if mark in answers[1].text and mark not in sent], name
 
@@ -132,7 +136,7 @@ async def ask(browser: Browser, worlds: Worlds, name: str, path: str) -> httpx.R
     return await browser.submit(f".{path}", CASES[name].form(worlds))
 
 
-def shown(answer: httpx.Response) -> tuple[str, str]:
+def comparable_answer(answer: httpx.Response) -> tuple[str, str]:
     """All that a person sees, but for what is new each time: ages, tokens and random ids."""
     return CHANGING.sub("…", answer.headers.get("location", "")), CHANGING.sub("…", answer.text)
 
@@ -159,7 +163,7 @@ async def answers_of_feeds(
                 await admin.execute(
                     ADDRESS, worlds.a, UUID(int=number), hash_of(f"feed_of_a_{number}"), kind.value, subject
                 )
-            async with browser_of(app) as browser:
+            async with open_browser(app) as browser:
                 return await read_everything(app, browser.client, worlds)
         finally:
             await admin.close()
@@ -216,7 +220,7 @@ INSERT INTO feed_addresses (tenant_id, address_id, hash, kind, subject, name, cr
 
 
 async def test_feeds_of_a_and_their_pictures_are_the_same_beside_b(worlds: Worlds, tmp_path: Path) -> None:
-    picture = drawn(size=(60, 40))
+    picture = draw_picture(size=(60, 40))
     without, beside = [
         await answers_of_feeds(worlds, database, tmp_path, picture)
         for database in (worlds.alone, worlds.both)

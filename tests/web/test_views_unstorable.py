@@ -10,7 +10,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.site import OF_PERSON, OF_TENANT, OPEN, name_of
-from testkit.web_clients import TOKEN, Browser, browser_of
+from testkit.web_clients import TOKEN, Browser, open_browser
 from tests.web.test_pages_languages import english_in
 
 NUL = "a\0b"
@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def filled(path: str) -> str:
+def fill_path(path: str) -> str:
     """The path with numbers where numbers must stand, and the character everywhere else."""
     return re.sub(r"\{\w+\}", quote(NUL), re.sub(r"\{\w+:int\}", "1", path)).replace(
         "/{file}", f"/{quote(NUL)}"
@@ -36,7 +36,7 @@ def filled(path: str) -> str:
 async def test_no_page_breaks_over_a_character_that_cannot_be_stored(
     owner: Browser, route: object, prefix: str
 ) -> None:
-    path = prefix.removesuffix("/") + filled(route.path)  # type: ignore[attr-defined]  # every route has one
+    path = prefix.removesuffix("/") + fill_path(route.path)  # type: ignore[attr-defined]  # all have one
     await owner.open("./mutes")
     if isinstance(route, Page):
         answer = await owner.open(f"{path}?q={quote(NUL)}&next={quote(NUL)}&folder={quote(NUL)}")
@@ -47,7 +47,7 @@ async def test_no_page_breaks_over_a_character_that_cannot_be_stored(
 
 
 async def test_strangers_get_the_sentence_too(app: App) -> None:
-    async with browser_of(app, language="ru") as browser:
+    async with open_browser(app, language="ru") as browser:
         await browser.open("/login")
         answer = await browser.submit("/login", name=NUL, password="x" * 12, next="/")
         assert answer.status_code == 422

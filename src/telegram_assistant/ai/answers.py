@@ -55,6 +55,8 @@ class Material:
     post_id: PostId | None = None
     pictures: Mapping[Tier, str] = field(default_factory=dict)
     """Descriptions and texts of its pictures, by tier."""
+    addresses: Sequence[str] = ()
+    """Addresses behind its words and buttons."""
     is_service: bool = False
     is_history: bool = False
     """No new call is paid for; answers paid for before are used."""

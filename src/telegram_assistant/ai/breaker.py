@@ -35,16 +35,16 @@ class Breaker:
         self._trying = self.has_tripped
         return True
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         self._failures = 0
         self._trying = False
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         self._failures += 1
         self._trying = False
         if self.has_tripped:
             self._open_until = self._now() + OPEN_SECONDS
 
-    def undecided(self) -> None:
+    def release_trial(self) -> None:
         """The call ended without evidence about the provider."""
         self._trying = False

@@ -34,7 +34,7 @@ from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
 from telegram_assistant.ai.paid_call import ProviderCaller
 from telegram_assistant.ai.prompting import prompt
-from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
+from telegram_assistant.ai.protocols import Embeddings, Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.provider_chain import ProviderChain
 from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.ai.questions import (
@@ -45,8 +45,8 @@ from telegram_assistant.ai.questions import (
     Question,
     about_tags,
     highest_of,
-    listed_by_topic,
-    unchanged,
+    keep_answer,
+    list_by_topic,
 )
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.vectors import VectorMaker
@@ -89,6 +89,7 @@ class Gate:
         sources: Sequence[ConfiguredProvider],
         *,
         local: LocalModels,
+        embeddings: Embeddings,
         local_model: str | None,
         caller: ProviderCaller,
         policies: Policies,
@@ -97,7 +98,7 @@ class Gate:
         copies: Copies,
         wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
     ) -> None:
-        """`local_model` computes the vectors; None if a provider does."""
+        """`embeddings` computes the vectors with `local_model`, which is None if a provider does."""
         self.sources = tuple(sources)
         self._local = local
         self._policies = policies
@@ -111,7 +112,7 @@ class Gate:
         )
         self._vectors = VectorMaker(
             next((source for source in self.sources if ModelTask.EMBEDDINGS in source.models), None),
-            local=local,
+            local=embeddings,
             local_model=local_model,
             caller=caller,
             flights=self._flights,
@@ -156,7 +157,7 @@ class Gate:
             _best(local.get(place), answers.get(place, FallbackReason.POLICY))
             for place in range(len(materials))
         ]
-        return await self._all_left_for_later(results, materials)
+        return await self._queue_retries(results, materials)
 
     async def _tags_by_provider(
         self,
@@ -169,7 +170,8 @@ class Gate:
         texts = [material.text_for(Tier.PROVIDER) for material in materials]
         contents = await self._copies.originals(texts)
         listed = {
-            language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))
+            language: list_by_topic(vocabulary.tags_of(language))
+            for language in set(map(language_for, texts))
         }
         inputs = zip(materials, texts, contents, strict=True)
         questions = [
@@ -222,8 +224,8 @@ class Gate:
             instruction,
             sha256.hex(),
             PictureFacts,
-            unchanged,
-            unchanged,
+            keep_answer,
+            keep_answer,
             highest,
             look,
         )
@@ -250,9 +252,9 @@ class Gate:
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
                 understood = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
-                self._picture_outage.recovered()
+                self._picture_outage.log_recovery()
             except ProviderFailed as error:
-                self._picture_outage.failed(error, is_routine=True)
+                self._picture_outage.log_failure(error, is_routine=True)
                 understood = replace(
                     understood,
                     reason=FallbackReason.NO_PROVIDER
@@ -276,7 +278,7 @@ class Gate:
         made = await self._vectors.make(
             texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency
         )
-        return count_result(VECTORS, await self._left_for_later(made, VECTORS, post_id))
+        return count_result(VECTORS, await self._queue_retry(made, VECTORS, post_id))
 
     async def post_vectors(
         self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE
@@ -314,10 +316,10 @@ class Gate:
     ) -> Understood[T]:
         result = await self._asker.understand(question, allowed, urgency)
         return count_result(
-            question.prompt.name, await self._left_for_later(result, question.prompt.name, post_id)
+            question.prompt.name, await self._queue_retry(result, question.prompt.name, post_id)
         )
 
-    async def _left_for_later[T](
+    async def _queue_retry[T](
         self, result: Understood[T], purpose: str, post_id: PostId | None
     ) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
@@ -325,7 +327,7 @@ class Gate:
         await self._later.add(PendingImprovement(post_id, purpose))
         return replace(result, is_wanted=True)
 
-    async def _all_left_for_later(
+    async def _queue_retries(
         self, results: list[Understood[Tags]], materials: Sequence[Material]
     ) -> list[Understood[Tags]]:
         wanted = {

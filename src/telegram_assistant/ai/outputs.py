@@ -76,7 +76,7 @@ class Tags(Output):
         The language is detected here, not by the model.
         """
         language = language_for(text)
-        ours = vocabulary.of(language)
+        ours = vocabulary.tags_of(language)
         tags = tuple(dict.fromkeys(tag for name in self.tags if (tag := name.casefold()) in ours))[:MAX_TAGS]
         topics = [ours[tag] for tag in tags]
         spelled = [spelled for name in (*self.proposed, *self.tags) if (spelled := tag_in(name)) is not None]

@@ -74,13 +74,13 @@ class Ledger(Protocol):
 class Streams(Protocol):
     """The limits of a provider, shared by all processes. Implemented by `AiStreams`."""
 
-    def taken(
+    def hold_stream(
         self, name: str, *, urgency: Urgency, streams: int, per_minute: int
     ) -> AbstractAsyncContextManager[None]: ...
 
     async def pause(self, name: str, seconds: float, *, why: str) -> None: ...
 
-    async def paused_seconds(self, name: str) -> float: ...
+    async def load_pause_seconds(self, name: str) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +152,18 @@ class ProviderCaller:
         breaker = self.breaker(order)
         if breaker.is_open:
             raise Withheld(FallbackReason.BREAKER)
-        if await self._streams.paused_seconds(order.source.name) > SHORT_PAUSE_SECONDS:
+        if await self._streams.load_pause_seconds(order.source.name) > SHORT_PAUSE_SECONDS:
             raise Withheld(FallbackReason.BUSY)
         call = ProviderCall(uuid4(), order.work, order.purpose, order.source.name, order.model)
         highest = Amount(
-            self._prices.of(order.source.name, order.model).of(order.highest), order.highest.total
+            self._prices.price_of(order.source.name, order.model).cost_of(order.highest), order.highest.total
         )
         if not await self._ledger.reserve(call, highest, order.payers, lifetime=RESERVED_FOR):
             raise Withheld(FallbackReason.NO_BUDGET)
         started = Progress()
         try:
             source = order.source
-            async with self._streams.taken(
+            async with self._streams.hold_stream(
                 source.name, urgency=order.urgency, streams=source.streams, per_minute=source.per_minute
             ):
                 reply = await known() if known else None
@@ -196,10 +196,12 @@ class ProviderCaller:
             await self._learn(order, failure, error, breaker)
             raise
         except BaseException:
-            breaker.undecided()  # cancelled, or a bug: the reservation stays, and is spent when it expires
+            breaker.release_trial()  # cancelled, or a bug: the reservation stays until it expires
             raise
         self._tell(order, breaker, is_well=True)
-        taken = Amount(self._prices.of(order.source.name, order.model).of(answer.tokens), answer.tokens.total)
+        taken = Amount(
+            self._prices.price_of(order.source.name, order.model).cost_of(answer.tokens), answer.tokens.total
+        )
         await self._settle(call, CallOutcome("ok", taken, answer.tokens, _ms(begun)), progress)
         return answer
 
@@ -217,7 +219,7 @@ class ProviderCaller:
         if failure in OUTAGES:
             self._tell(order, breaker, is_well=False)
         else:
-            breaker.undecided()
+            breaker.release_trial()
         if failure is Failure.RATE:
             await self._streams.pause(
                 name, error.retry_after_seconds or RATE_PAUSE_SECONDS, why="it asks to wait"
@@ -237,7 +239,7 @@ class ProviderCaller:
     def _tell(self, order: CallOrder, breaker: Breaker, *, is_well: bool) -> None:
         """Updates the breaker; logs once when a provider becomes unavailable, and once when it returns."""
         was_out = breaker.has_tripped
-        breaker.succeeded() if is_well else breaker.failed()
+        breaker.record_success() if is_well else breaker.record_failure()
         if breaker.has_tripped != was_out:
             lane = "live" if order.urgency is Urgency.LIVE else "other"
             AI_BREAKER_OPEN.labels(order.source.name, lane).set(breaker.has_tripped)

@@ -40,7 +40,7 @@ class Prices:
     unit: str
     lines: Mapping[str, Mapping[str, Price]]
 
-    def of(self, provider: str, model: str) -> Price:
+    def price_of(self, provider: str, model: str) -> Price:
         """The price of a model; an unlisted model costs the provider's `*` price,
         or nothing if there is none.
         """

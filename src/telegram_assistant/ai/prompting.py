@@ -71,7 +71,7 @@ class Prompt:
 
     def instruct(self, data: str, *, max_tokens: int, **blanks: str) -> Instruction:
         """Fills the blanks with trusted text and fences the untrusted data."""
-        return Instruction(self.text.format(**blanks), fenced(data), max_tokens)
+        return Instruction(self.text.format(**blanks), fence_data(data), max_tokens)
 
 
 @cache
@@ -84,13 +84,13 @@ def prompt(name: str) -> Prompt:
     return Prompt(name, int(head.removeprefix("version:")), text.strip())
 
 
-def fenced(data: str) -> str:
+def fence_data(data: str) -> str:
     """The data between two unpredictable lines, without anything that looks like them."""
     word = secrets.token_hex(8)
     return f"{FENCE} DATA {word} {FENCE}\n{harmless(data)}\n{FENCE} END {word} {FENCE}"
 
 
-def numbered(passages: Sequence[tuple[str, str]], *, max_characters: int) -> str:
+def number_passages(passages: Sequence[tuple[str, str]], *, max_characters: int) -> str:
     """Passages under numbers in square brackets, each with its heading.
 
     Numbers in brackets that stand in them become round ones.

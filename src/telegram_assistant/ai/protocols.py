@@ -89,6 +89,12 @@ class Embeddings(Protocol):
     ) -> Embedded: ...
 
 
+class ClosableEmbeddings(Embeddings, Protocol):
+    """A server that only turns texts into vectors."""
+
+    async def close(self) -> None: ...
+
+
 class Provider(Chat, Vision, Embeddings, Protocol):
     """All capabilities with one key."""
 

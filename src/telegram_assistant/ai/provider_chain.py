@@ -137,7 +137,7 @@ class ProviderChain:
         """Makes the call; JSON of the wrong shape is repaired once, by the same model."""
         request = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
-        async def known() -> Reply | None:
+        async def find_cached() -> Reply | None:
             cached = await self._results.find([key])
             return (
                 Reply(cached[key] or "", Tokens(), is_blacklisted=cached[key] is None)
@@ -148,7 +148,7 @@ class ProviderChain:
         async def send(timeout_seconds: float) -> Reply:
             return await question.send(order.source, question.instruction, timeout_seconds)
 
-        reply = await self._caller.call(order, send, progress=progress, known=known)
+        reply = await self._caller.call(order, send, progress=progress, known=find_cached)
         if reply.is_blacklisted:
             await self._results.keep(request, {key: None})
             raise ProviderFailed(Failure.BLACKLIST, "it does not speak about this")

@@ -33,16 +33,16 @@ class ProviderQueue:
                 await called
             except asyncio.CancelledError:
                 if not called.cancelled():  # its turn came, but it was cancelled before it noticed
-                    self._left()
+                    self._free_place()
                 raise
         else:
             self._served += 1
         try:
             yield
         finally:
-            self._left()
+            self._free_place()
 
-    def _left(self) -> None:
+    def _free_place(self) -> None:
         """Frees a place and gives it to the next waiter, who holds it from that moment on."""
         self._served -= 1
         while self._waiting and self._served < self._streams:

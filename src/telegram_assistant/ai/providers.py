@@ -9,7 +9,9 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from telegram_assistant.ai.protocols import (
+    ClosableEmbeddings,
     Embedded,
+    Embeddings,
     Hear,
     Instruction,
     Picture,
@@ -18,7 +20,7 @@ from telegram_assistant.ai.protocols import (
     SharedToken,
     TextKind,
 )
-from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok, warning
 from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason
@@ -28,7 +30,11 @@ INSTALL = "pip install 'telegram-assistant[ai]'"
 CORRECT_BUNDLE = Reason(
     "correct_certificates", "Correct GIGACHAT_CA_BUNDLE_FILE: a PEM file with the Russian Trusted Root CA"
 )
-NEEDS = {"gigachat": ("langchain_gigachat", "gigachat"), "openai": ("langchain_openai", "openai")}
+NEEDS = {
+    "gigachat": ("langchain_gigachat", "gigachat"),
+    "openai": ("langchain_openai", "openai"),
+    "embeddings": ("openai",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class ConfiguredProvider:
     models: Mapping[ModelTask, str]
     streams: int
     per_minute: int
+    prefixes: str = ""
+    """What stands before texts whose vectors it computes: other prefixes, other vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +68,12 @@ async def open_sources(
     """
     async with AsyncExitStack() as stack:
         sources = []
-        for name in configured(settings):
+        for name in list_configured(settings):
             if missing := _missing(name):
                 raise CannotStart(
                     Reason(
                         "provider_library_missing",
-                        "{provider} is configured, and {missing} not installed",
+                        "{provider} is configured, but {missing} is not installed",
                         provider=name,
                         missing=", ".join(missing),
                     ),
@@ -79,27 +87,62 @@ async def open_sources(
         yield tuple(sources)
 
 
-def configured(settings: Settings) -> list[str]:
+@asynccontextmanager
+async def open_own_embeddings(settings: Settings) -> AsyncIterator[Embeddings | None]:
+    """The server that the operator calls his own; None if vectors come from elsewhere."""
+    if not settings.has_own_embeddings:
+        yield None
+        return
+    if missing := _missing("embeddings"):
+        raise CannotStart(
+            Reason(
+                "provider_library_missing",
+                "{provider} is configured, but {missing} is not installed",
+                provider="EMBEDDINGS_BASE_URL",
+                missing=", ".join(missing),
+            ),
+            remedy=Reason("install_needed", "Install what it needs: {command}", command=INSTALL),
+        )
+    server = _EmbeddingsWhenNeeded(settings)
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+def list_configured(settings: Settings) -> list[str]:
+    """The providers that may get texts. A server that the operator calls his own is none."""
     has_key = {
         "gigachat": bool(settings.gigachat.credentials.get_secret_value()),
-        "openai": bool(settings.openai.base_url or settings.openai.api_key.get_secret_value()),
+        "openai": _has_openai_chat(settings) or _has_foreign_embeddings(settings),
     }
     return [name for name in settings.ai.providers if has_key[name]]
 
 
 def first_chat_model(settings: Settings) -> ChatModel | None:
     """The model that is asked first about texts; None without a provider."""
-    return next((ChatModel(name, _about(settings, name)) for name in configured(settings)), None)
+    names = [name for name in list_configured(settings) if name != "openai" or _has_openai_chat(settings)]
+    return next((ChatModel(name, _about(settings, name)) for name in names), None)
+
+
+def _has_openai_chat(settings: Settings) -> bool:
+    return bool(settings.openai.base_url or settings.openai.api_key.get_secret_value())
+
+
+def _has_foreign_embeddings(settings: Settings) -> bool:
+    """Whether a server of its own makes vectors, and the operator does not call it his."""
+    own = settings.embeddings
+    return settings.ai.embeddings is EmbeddingSource.OPENAI and bool(own.base_url) and not own.is_own
 
 
 def examine(settings: Settings) -> list[Finding]:
     """Checks the configured providers without a call, which might cost money."""
-    names = configured(settings)
+    names = list_configured(settings)
     if not names:
         return [
             off(
                 "ai providers",
-                Reason("no_providers", "none configured; posts are understood on this machine"),
+                Reason("no_providers", "none configured; posts are analysed on this server"),
             )
         ]
     findings = []
@@ -118,6 +161,20 @@ def examine(settings: Settings) -> list[Finding]:
     return findings
 
 
+def examine_embeddings(settings: Settings) -> list[Finding]:
+    """Says which server gets texts for their vectors; nothing without a server for vectors alone."""
+    url, subject = settings.embeddings.base_url, "embedding server"
+    if not url:
+        return []
+    if settings.ai.embeddings is not EmbeddingSource.OPENAI:
+        what = Reason("embedding_server_unused", "EMBEDDINGS_BASE_URL is set, but nothing asks that server")
+        return [warning(subject, what, remedy=Reason("use_embedding_server", "set AI_EMBEDDINGS=openai"))]
+    model = settings.ai.embeddings_model_in_force
+    if settings.has_own_embeddings:
+        return [ok(subject, Reason("embedding_server_own", "{model} on a server of yours", model=model))]
+    return [ok(subject, Reason("embedding_server_foreign", "{model} by a provider", model=model))]
+
+
 def _complaint_about_certificates(settings: Settings) -> Reason | None:
     bundle = settings.gigachat.ca_bundle_file
     if bundle is not None:
@@ -131,7 +188,9 @@ def _complaint_about_certificates(settings: Settings) -> Reason | None:
 
 
 def _about(settings: Settings, name: str) -> str:
-    return settings.gigachat.model if name == "gigachat" else settings.openai.model
+    if name == "gigachat":
+        return settings.gigachat.model
+    return settings.openai.model if _has_openai_chat(settings) else settings.ai.embeddings_model_in_force
 
 
 def _missing(name: str) -> list[str]:
@@ -176,6 +235,32 @@ class _WhenNeeded:
         return self._built
 
 
+class _EmbeddingsWhenNeeded:
+    """A server for vectors whose library, which takes a second, is loaded in a thread at the first call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._built: ClosableEmbeddings | None = None
+        self._building = asyncio.Lock()
+
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
+        async with self._building:
+            if self._built is None:
+                self._built = await asyncio.to_thread(self._build)
+        return await self._built.embed(texts, kind, model=model, timeout_seconds=timeout_seconds)
+
+    async def close(self) -> None:
+        if self._built is not None:
+            await self._built.close()
+
+    def _build(self) -> ClosableEmbeddings:
+        module = import_module("telegram_assistant.ai.clients.embedding_server")
+        built: ClosableEmbeddings = module.EmbeddingServer(self._settings.embeddings, self._settings.openai)
+        return built
+
+
 def _gigachat(settings: Settings, token: SharedToken) -> ConfiguredProvider:
     own = settings.gigachat
 
@@ -197,15 +282,19 @@ def _openai(settings: Settings) -> ConfiguredProvider:
     own = settings.openai
 
     def build() -> Provider:
-        built: Provider = import_module("telegram_assistant.ai.clients.openai_compatible").OpenAiProvider(own)
+        built: Provider = import_module("telegram_assistant.ai.clients.openai_compatible").OpenAiProvider(
+            own, settings.embeddings
+        )
         return built
 
-    models = {
-        ModelTask.CHAT: own.model,
-        ModelTask.VISION: own.vision_model or own.model,
-        **_vectors(settings, EmbeddingSource.OPENAI),
-    }
-    return ConfiguredProvider("openai", _WhenNeeded(build), models, own.streams, own.per_minute)
+    models = (
+        dict[ModelTask, str]() if settings.has_own_embeddings else _vectors(settings, EmbeddingSource.OPENAI)
+    )
+    if _has_openai_chat(settings):
+        models |= {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model or own.model}
+    embeddings = settings.embeddings
+    prefixes = "|".join(filter(None, (embeddings.query_prefix, embeddings.document_prefix)))
+    return ConfiguredProvider("openai", _WhenNeeded(build), models, own.streams, own.per_minute, prefixes)
 
 
 def _vectors(settings: Settings, by: EmbeddingSource) -> dict[ModelTask, str]:

@@ -96,18 +96,18 @@ def about_prose(
         instruction,
         content,
         Prose,
-        unchanged,
-        unchanged,
+        keep_answer,
+        keep_answer,
         highest_of(instruction),
         send,
     )
 
 
-def unchanged[T](answer: T) -> T:
+def keep_answer[T](answer: T) -> T:
     return answer
 
 
-def listed_by_topic(tags: Mapping[str, str]) -> str:
+def list_by_topic(tags: Mapping[str, str]) -> str:
     """The tags, with a line per topic."""
     topics: dict[str, list[str]] = {}
     for tag, topic in tags.items():

@@ -6,6 +6,7 @@ A waiter whose time is up leaves, and the call continues without it.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.domain.understanding.policy import FallbackReason, Urgency
@@ -40,7 +41,7 @@ class SingleFlight:
         if flight is None or not flight.can_be_joined:
             progress = Progress()
             flight = _Flight(asyncio.create_task(_run(fly, progress)), progress)
-            flight.task.add_done_callback(lambda task, key=key: self._landed(key, task))  # type: ignore[misc]  # mypy cannot infer a default of a lambda
+            flight.task.add_done_callback(partial(self._forget_task, key))
             self._under_way[key] = flight
         flight.waiters += 1
         try:
@@ -54,9 +55,9 @@ class SingleFlight:
             flight.waiters -= 1
             if not flight.waiters and not flight.progress.sent:
                 flight.task.cancel()
-        return value, flight.progress.cost_micro  # type: ignore[return-value]  # who has the same key asks for the same type
+        return value, flight.progress.cost_micro  # type: ignore[return-value]  # one type per key
 
-    def _landed(self, key: bytes, task: asyncio.Task[object]) -> None:
+    def _forget_task(self, key: bytes, task: asyncio.Task[object]) -> None:
         if self._under_way.get(key, None) is not None and self._under_way[key].task is task:
             del self._under_way[key]
         if not task.cancelled():

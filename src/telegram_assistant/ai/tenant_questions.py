@@ -84,7 +84,9 @@ class TenantQuestions:
 
         A provider is called only with the owner's consent, and the tenant pays.
         """
-        allowed = await self._allowed(tenant_id) if self._maker.needs_provider else Allowed(AiPolicy.LOCAL)
+        allowed = (
+            await self._load_allowed(tenant_id) if self._maker.needs_provider else Allowed(AiPolicy.LOCAL)
+        )
         return count_result(
             VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION)
         )
@@ -98,7 +100,8 @@ class TenantQuestions:
             return None
         most = Tokens(characters + OVERHEAD_TOKENS, max_tokens)
         prices = [
-            self._prices.of(source.name, source.models[ModelTask.CHAT]).of(most) for source in self._writers
+            self._prices.price_of(source.name, source.models[ModelTask.CHAT]).cost_of(most)
+            for source in self._writers
         ]
         first = self._writers[0]
         return WritingOffer(first.name, first.models[ModelTask.CHAT], max(prices), self._prices.unit)
@@ -119,10 +122,10 @@ class TenantQuestions:
         `hear` gets its pieces, unless the answer is known already. No local substitute.
         """
         question = about_prose(written, data, tenant_id=tenant_id, max_tokens=max_tokens, hear=hear, **blanks)
-        allowed = await self._allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
+        allowed = await self._load_allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
         return count_result(written.name, await self._chain.understand(question, allowed, urgency))
 
-    async def _allowed(self, tenant_id: TenantId) -> Allowed:
+    async def _load_allowed(self, tenant_id: TenantId) -> Allowed:
         return (
             Allowed(AiPolicy.PROVIDER, (tenant_id,))
             if await self._has_consented(tenant_id)

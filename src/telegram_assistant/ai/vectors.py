@@ -1,4 +1,6 @@
-"""Computes vectors with the installation's one model: local, or one provider's."""
+"""Computes vectors with the installation's one model: on this machine, on a server of the operator,
+or at one provider.
+"""
 
 import asyncio
 import base64
@@ -7,9 +9,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 from telegram_assistant.ai.answers import Results, Understood, key_of
-from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
-from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
+from telegram_assistant.ai.protocols import Embedded, Embeddings, TextKind, Vector
 from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.ai.questions import OVERHEAD_TOKENS
 from telegram_assistant.ai.single_flight import SingleFlight
@@ -31,6 +32,9 @@ from telegram_assistant.telemetry.outages import OutageLog
 
 type Made = Understood[tuple[Vector, ...]]
 
+OWN_SERVER_SECONDS = 30.0
+"""How long a server of the operator may take for the texts of one call."""
+
 
 class VectorMaker:
     """Computes vectors.
@@ -42,7 +46,7 @@ class VectorMaker:
         self,
         source: ConfiguredProvider | None,
         *,
-        local: LocalModels,
+        local: Embeddings,
         local_model: str | None,
         caller: ProviderCaller,
         flights: SingleFlight,
@@ -86,11 +90,14 @@ class VectorMaker:
 
     async def _here(self, texts: Sequence[str], kind: TextKind, model: str) -> Made:
         try:
-            embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=0)
+            embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=OWN_SERVER_SECONDS)
         except Rejected as error:
-            self._outage.failed(error)
+            self._outage.log_failure(error)
             return _none(FallbackReason.NO_PROVIDER)
-        self._outage.recovered()
+        except ProviderFailed as error:
+            self._outage.log_failure(error)
+            return _none(reason_of(error.failure))
+        self._outage.log_recovery()
         return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
 
     async def _there(
@@ -103,9 +110,11 @@ class VectorMaker:
     ) -> Made:
         """Computes vectors with a provider; cached ones are not paid for again."""
         model = source.models[ModelTask.EMBEDDINGS]
-        keys = [key_of("vector", source.name, model, kind.value, text) for text in texts]
+        keys = [key_of("vector", source.name, model + source.prefixes, kind.value, text) for text in texts]
         have = {
-            key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None
+            key: _unpack_vector(data)
+            for key, data in (await self._results.find(keys)).items()
+            if data is not None
         }
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in have}
         cost = 0
@@ -131,7 +140,7 @@ class VectorMaker:
                 new = dict(zip(missing, embedded.vectors, strict=True))
                 await self._results.keep(
                     ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""),
-                    {key: _packed(vector) for key, vector in new.items()},
+                    {key: _pack_vector(vector) for key, vector in new.items()},
                 )
                 return new
 
@@ -155,9 +164,9 @@ def _none(reason: FallbackReason) -> Made:
     return Understood(None, None, "", "", "", reason=reason)
 
 
-def _packed(vector: Vector) -> str:
+def _pack_vector(vector: Vector) -> str:
     return json.dumps(base64.b64encode(array("f", vector).tobytes()).decode())
 
 
-def _unpacked(data: str) -> Vector:
+def _unpack_vector(data: str) -> Vector:
     return tuple(array("f", base64.b64decode(json.loads(data))))

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,8 @@ from telegram_assistant.api.problems import problem
 from telegram_assistant.api.rate_limiting import FailedKeys, rate_headers, too_many
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import Caller
+from telegram_assistant.features.tenants.audit import record_action
+from telegram_assistant.features.tenants.idempotency import perform_once
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import ApiSettings
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -94,24 +97,15 @@ class AccessMiddleware:
         key = header.decode("latin-1")
         if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
             return problem(422, KEY_INVALID)
-        idempotency = self._tenant(caller.tenant_id).idempotency
-        earlier = await idempotency.take(
-            key, _hash_request(scope, body, caller), seconds=self._settings.timeout_seconds + 5
+        result = await perform_once(
+            partial(self._perform, scope, body, caller),
+            key=key,
+            request=_hash_request(scope, body, caller),
+            seconds=self._settings.timeout_seconds + 5,
+            idempotency=self._tenant(caller.tenant_id).idempotency,
+            response_of=partial(_stored_response, scope),
         )
-        if earlier is not None:
-            return _replay_response(earlier)
-        try:
-            buffered = await self._perform(scope, body, caller)
-        except BaseException:
-            await idempotency.give_back(key)
-            raise
-        if buffered.is_success:
-            await idempotency.keep(
-                key, StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body)
-            )
-        else:
-            await idempotency.give_back(key)
-        return buffered.response
+        return _replay_response(result) if isinstance(result, StoredResponse) else result.response
 
     async def _perform(self, scope: Scope, body: bytes, caller: Caller) -> "_BufferedResponse":
         """Buffers the response until the audit log has recorded the change,
@@ -129,7 +123,7 @@ class AccessMiddleware:
                 scope["audit_facts"],
                 caller.actor_id,
             )
-            await self._tenant(caller.tenant_id).audit.note(change)
+            await record_action(change, audit=self._tenant(caller.tenant_id).audit)
         return buffered
 
 
@@ -200,6 +194,13 @@ def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
         body,
     )
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
+
+
+def _stored_response(scope: Scope, buffered: _BufferedResponse) -> StoredResponse | None:
+    """What is stored of a response; None of one that changed nothing."""
+    if not buffered.is_success:
+        return None
+    return StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body)
 
 
 def _replay_response(earlier: StoredResponse) -> Response:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pydantic import SecretStr
 
 from telegram_assistant.domain.tenants.access import KEY_BEGINS, Caller, hash_of
+from telegram_assistant.features.tenants.keys import find_caller, find_operator
 from telegram_assistant.settings import ApiSettings
 from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory
 from telegram_assistant.stores.redis.limiter import Limiter
@@ -47,22 +48,22 @@ class Authenticator:
     async def authenticate(self, key: str) -> tuple[Caller, RateLimitDecision] | None:
         """Returns the caller and the rate-limit decision; None if the key is unknown."""
         hashed = hash_of(key)
-        known = await self._find(hashed, key)
-        if known is None:
+        cached_caller = await self._find(hashed, key)
+        if cached_caller is None:
             return None
-        decision = await self._limiter.take(*self._buckets(known.caller))
-        if decision.changes is not None and decision.changes != known.changes:
-            known = await self._look_up(hashed, key, decision.changes)
-        return None if known is None else (known.caller, decision)
+        decision = await self._limiter.take(*self._buckets(cached_caller.caller))
+        if decision.changes is not None and decision.changes != cached_caller.changes:
+            cached_caller = await self._look_up(hashed, key, decision.changes)
+        return None if cached_caller is None else (cached_caller.caller, decision)
 
     async def _find(self, hashed: bytes, key: str) -> _CachedCaller | None:
-        known = self._cache.get(hashed)
-        if known is not None and known.until > time.monotonic():
-            return known
+        cached_caller = self._cache.get(hashed)
+        if cached_caller is not None and cached_caller.until > time.monotonic():
+            return cached_caller
         if not self._is_operator_key(key) and not (key.startswith(KEY_BEGINS) and len(key) == KEY_LENGTH):
             return None
         changes = await self._limiter.changes()
-        if known is not None:
+        if cached_caller is not None:
             return await self._look_up(hashed, key, changes)
         async with self._uncached_look_ups:
             return await self._look_up(hashed, key, changes)
@@ -70,7 +71,9 @@ class Authenticator:
     async def _look_up(self, hashed: bytes, key: str, changes: int | None) -> _CachedCaller | None:
         """`changes` was read before this look-up, so a key that is revoked meanwhile is looked up again."""
         caller = await (
-            self._directory.operator() if self._is_operator_key(key) else self._directory.caller(hashed)
+            find_operator(directory=self._directory)
+            if self._is_operator_key(key)
+            else find_caller(hashed, directory=self._directory)
         )
         if caller is None:
             self._cache.pop(hashed, None)

@@ -53,7 +53,7 @@ class OperatorAccess:
         return (
             await self._refuse_without_key(request)
             if self._has_known_host(request)
-            else _misdirected(request)
+            else _refuse_host(request)
         )
 
     async def _refuse_without_key(self, request: Request) -> Response | None:
@@ -90,7 +90,7 @@ class OperatorAccess:
         return address is not None and (address.is_loopback or host == (request.scope["server"] or ("",))[0])
 
 
-def _misdirected(request: Request) -> Response:
+def _refuse_host(request: Request) -> Response:
     return problem(
         421,
         Reason(

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected, Throttled
 from telegram_assistant.reasons import Reason, quote
-from telegram_assistant.translation import ENGLISH, accepted_language, say
+from telegram_assistant.translation import ENGLISH, language_of_header, translate
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -111,14 +111,16 @@ class ProblemResponse(Response):
         super().__init__(self._render(ENGLISH), status, dict(headers), MEDIA_TYPE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        language = accepted_language(Headers(scope=scope).get("accept-language", ""))
+        language = language_of_header(Headers(scope=scope).get("accept-language", ""))
         self.body = self._render(language)
         self.headers.update({"Content-Length": str(len(self.body)), "Content-Language": language})
         await super().__call__(scope, receive, send)
 
     def _render(self, language: str) -> bytes:
         # json.dumps writes ASCII, so any text that a client has sent can be quoted, even a lone surrogate.
-        return json.dumps({**self._head, "detail": say(self._detail, language), **self._members}).encode()
+        return json.dumps(
+            {**self._head, "detail": translate(self._detail, language), **self._members}
+        ).encode()
 
 
 def problem(
@@ -136,8 +138,10 @@ def problem(
     members |= {"errors": list(errors)} if errors else {}
     members |= {"more_errors": more_errors} if more_errors else {}
     members |= {"trace_id": trace_id} if trace_id else {}
-    known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
-    return ProblemResponse(status, detail or reason, members=members, headers={**known, **(headers or {})})
+    default_headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    return ProblemResponse(
+        status, detail or reason, members=members, headers={**default_headers, **(headers or {})}
+    )
 
 
 def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:

@@ -1,7 +1,7 @@
 """The context that every endpoint receives: the caller, and the stores of its tenant."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Annotated, overload
 
 from fastapi import Depends
@@ -14,7 +14,7 @@ from telegram_assistant.errors import Forbidden
 from telegram_assistant.fair_queue import Place
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
-from telegram_assistant.translation import ENGLISH, accepted_language, say
+from telegram_assistant.translation import ENGLISH, language_of_header, translate
 
 APP = "api_app"
 """Where a request carries the ApiApp that it is for."""
@@ -33,16 +33,18 @@ class RequestContext:
     now: datetime
     facts: Facts
     language: str = ENGLISH
+    zone: tzinfo = UTC
+    """Of the times in reasons."""
     place: Place | None = None
     """In the queue that its tenant shares; None on the command line."""
 
     @overload
-    def say(self, reason: Reason) -> str: ...
+    def translate(self, reason: Reason) -> str: ...
     @overload
-    def say(self, reason: Reason | None) -> str | None: ...
-    def say(self, reason: Reason | None) -> str | None:
+    def translate(self, reason: Reason | None) -> str | None: ...
+    def translate(self, reason: Reason | None) -> str | None:
         """The reason as a sentence in the caller's language."""
-        return None if reason is None else say(reason, self.language)
+        return None if reason is None else translate(reason, self.language, zone=self.zone)
 
     @property
     def own(self) -> PersonStores:
@@ -51,7 +53,7 @@ class RequestContext:
             raise Forbidden(
                 Reason(
                     "key_of_nobody",
-                    "this belongs to a person; use a key that a person made on the page “API keys”",
+                    "this belongs to a person; use a key that a person created on the page “API keys”",
                 )
             )
         return self.app.person(self.caller.tenant_id, self.caller.user_id)
@@ -69,7 +71,7 @@ class RequestContext:
 async def _build_context(request: Request) -> RequestContext:
     caller: Caller = request.scope["caller"]
     app: ApiApp = request.scope[APP]
-    language = accepted_language(request.headers.get("accept-language", ""))
+    language = language_of_header(request.headers.get("accept-language", ""))
     return RequestContext(
         caller,
         app,

@@ -15,7 +15,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
 from telegram_assistant.telemetry.outages import OutageLog
-from telegram_assistant.telemetry.trace_ids import logged_with_trace, trace_id_of
+from telegram_assistant.telemetry.trace_ids import log_with_trace, trace_id_of
 from telegram_assistant.telemetry.tracing import span, traceparent
 
 log = get_logger()
@@ -31,8 +31,8 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-NOTHING = "default-src 'none'; frame-ancestors 'none'"
-ONE_PAGE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+NO_CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'"
+DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 class ResponseMiddleware:
@@ -50,44 +50,46 @@ class ResponseMiddleware:
         began = time.perf_counter()
         headers = dict(scope["headers"])
         parent = headers.get(b"traceparent", b"")
-        given = TRACEPARENT.match(parent)
-        with span("http", parent=parent.decode() if given else None):
+        trace_match = TRACEPARENT.match(parent)
+        with span("http", parent=parent.decode() if trace_match else None):
             scope["trace_id"] = (
-                given[1].decode() if given else trace_id_of(traceparent()) or secrets.token_hex(16)
+                trace_match[1].decode()
+                if trace_match
+                else trace_id_of(traceparent()) or secrets.token_hex(16)
             )
-            with logged_with_trace(scope["trace_id"]):
+            with log_with_trace(scope["trace_id"]):
                 await self._respond(scope, receive, send, began)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, began: float) -> None:
-        answer = _Answer(
+        answer = _GuardedSend(
             send,
             {
                 **HEADERS,
-                "Content-Security-Policy": ONE_PAGE if scope["path"] == DOCS else NOTHING,
+                "Content-Security-Policy": DOCS_POLICY if scope["path"] == DOCS else NO_CONTENT_POLICY,
                 "Trace-Id": scope["trace_id"],
             },
         )
-        work = asyncio.ensure_future(self._answer(scope, receive, answer))
+        work = asyncio.ensure_future(self._run_site(scope, receive, answer))
         try:
             await asyncio.wait({work}, timeout=self._timeout_seconds)
             if answer.is_stream:
                 await asyncio.wait({work}, timeout=STREAM_SECONDS)
         finally:
             if not work.done():
-                self._cut(work)
+                self._cancel_work(work)
         if not answer.status:
-            self._late.failed(f"no answer within {self._timeout_seconds:g} s")
+            self._late.log_failure(f"no answer within {self._timeout_seconds:g} s")
             await problem(503, TOOK_TOO_LONG, headers=retry_after(1), trace_id=scope["trace_id"])(
-                scope, receive, answer.last
+                scope, receive, answer.send_anyway
             )
         else:
-            self._late.recovered()
+            self._late.log_recovery()
         answer.is_over = True
         operation = getattr(scope.get("route"), "operation_id", None) or "none"
         HTTP_ANSWERS.labels(operation, str(answer.status)).inc()
         HTTP_SECONDS.labels(operation).observe(time.perf_counter() - began)
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _run_site(self, scope: Scope, receive: Receive, answer: "_GuardedSend") -> None:
         try:
             await self._site(scope, receive, answer.send)
         except AssistantError as error:
@@ -97,19 +99,19 @@ class ResponseMiddleware:
             if not answer.status:
                 await problem_from(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
 
-    def _cut(self, work: asyncio.Task[None]) -> None:
+    def _cancel_work(self, work: asyncio.Task[None]) -> None:
         """Cancels without waiting: work that hangs on an unresponsive server may not end soon."""
         work.cancel()
         self._cut_off.add(work)
-        work.add_done_callback(self._forget)
+        work.add_done_callback(self._forget_work)
 
-    def _forget(self, work: asyncio.Task[None]) -> None:
+    def _forget_work(self, work: asyncio.Task[None]) -> None:
         self._cut_off.discard(work)
         with suppress(asyncio.CancelledError):
             work.exception()
 
 
-class _Answer:
+class _GuardedSend:
     """Adds our headers to a response, and drops everything that is sent after its end."""
 
     def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
@@ -121,9 +123,9 @@ class _Answer:
 
     async def send(self, message: Message) -> None:
         if not self.is_over:
-            await self.last(message)
+            await self.send_anyway(message)
 
-    async def last(self, message: Message) -> None:
+    async def send_anyway(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.is_stream = any(

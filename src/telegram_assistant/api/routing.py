@@ -55,8 +55,8 @@ KEY = HTTPBearer(
     description="An API key created with `tga keys create`, or the value of OPERATOR_KEY.",
     auto_error=False,
 )
-ALWAYS = (401, 403, 422, 429, 500, 503)
-WAITS = {
+COMMON_STATUSES = (401, 403, 422, 429, 500, 503)
+RETRY_AFTER_HEADER = {
     "Retry-After": {
         "description": "Seconds to wait before the next request.",
         "schema": {"type": "string", "pattern": "^[0-9]+$"},
@@ -174,7 +174,7 @@ class Area:
     ) -> Declaration:
         changes = method != "GET"
         refusals = {
-            *ALWAYS,
+            *COMMON_STATUSES,
             *also,
             *((404,) if "{" in path else ()),
             *((400, 408, 409, 413) if changes else ()),
@@ -191,7 +191,7 @@ class Area:
             summary, _, description = (getdoc(endpoint) or "").partition("\n\n")
             self.router.add_api_route(
                 path,
-                _queued(endpoint, is_expensive=is_expensive),
+                _queue_endpoint(endpoint, is_expensive=is_expensive),
                 methods=[method],
                 status_code=status,
                 operation_id=endpoint.__name__,
@@ -209,7 +209,7 @@ class Area:
         return declare
 
 
-def _queued(endpoint: Endpoint, *, is_expensive: bool) -> Endpoint:
+def _queue_endpoint(endpoint: Endpoint, *, is_expensive: bool) -> Endpoint:
     """Runs the endpoint when its tenant has a place. The command line calls endpoints without a queue."""
 
     @wraps(endpoint)
@@ -237,7 +237,7 @@ def _event_of(data: type[BaseModel]) -> dict[str, Any]:
 def _refusal(status: int) -> dict[str, Any]:
     schema = {"$ref": "#/components/schemas/Problem"}
     refusal: dict[str, Any] = {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": schema}}}
-    return refusal | ({"headers": WAITS} if status in {429, 503} else {})
+    return refusal | ({"headers": RETRY_AFTER_HEADER} if status in {429, 503} else {})
 
 
 def _requires(scope: KeyScope) -> Callable[[Request], Awaitable[None]]:

@@ -4,6 +4,7 @@ import base64
 import binascii
 from datetime import datetime
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Path, Query
 from pydantic import (
@@ -18,9 +19,10 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
+from telegram_assistant.domain.timestamps import MomentCursor, micros, moment
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason
-from telegram_assistant.settings import known_zone
+from telegram_assistant.settings import check_zone
 
 MAX_ID = 2**63 - 1
 MAX_PAGE = 200
@@ -53,20 +55,21 @@ Micros = Annotated[int, Field(ge=0, le=4_102_444_800_000_000)]
 FIRST_YEAR, LAST_YEAR = 1970, 2100
 
 
-def _check_year(moment: datetime) -> datetime:
-    if not FIRST_YEAR < moment.year < LAST_YEAR:
+def _check_year(written: datetime) -> datetime:
+    if not FIRST_YEAR < written.year < LAST_YEAR:
         raise ValueError(f"the time must lie between {FIRST_YEAR} and {LAST_YEAR}")
-    return moment
+    return written
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 """A time with its time zone, between 1970 and 2100."""
 Zone = Annotated[
     Storable,
-    AfterValidator(known_zone),
+    AfterValidator(check_zone),
     Query(max_length=64, description="Time zone of the days in the query.", examples=["Europe/Moscow"]),
 ]
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
+MOMENT_CURSOR = TypeAdapter(tuple[Micros, UUID])
 
 
 class RequestModel(BaseModel):
@@ -88,6 +91,17 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+class PostReferenceResponse(ResponseModel):
+    """A post by its ids, with its channel and link. Subclasses add what they say about it."""
+
+    post_id: str
+    channel_id: int
+    message_id: int
+    channel: str
+    link: str
+    posted_at: datetime
+
+
 class PageResponse(ResponseModel):
     """One page of a list. Subclasses declare `items`."""
 
@@ -99,6 +113,16 @@ class PageResponse(ResponseModel):
 def write_cursor(*parts: int | str) -> str:
     """Encodes the position where a page ends as an opaque cursor."""
     return base64.urlsafe_b64encode(to_json(parts)).decode().rstrip("=")
+
+
+def write_moment_cursor(cursor: MomentCursor | None) -> str | None:
+    return None if cursor is None else write_cursor(micros(cursor.at), str(cursor.item_id))
+
+
+def read_moment_cursor(text: str | None) -> MomentCursor | None:
+    """Decodes a cursor made by `write_moment_cursor`. Raises Rejected if it is not valid."""
+    position = read_cursor(text, MOMENT_CURSOR)
+    return None if position is None else MomentCursor(moment(position[0]), position[1])
 
 
 def read_cursor[T](text: str | None, kind: TypeAdapter[T]) -> T | None:

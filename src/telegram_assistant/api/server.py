@@ -17,7 +17,7 @@ class HttpServer(uvicorn.Server):
         config = uvicorn.Config(
             site,
             http=DeadlineProtocol,
-            timeout_keep_alive=request_timeout_seconds,  # type: ignore[arg-type]  # call_later takes fractions, too
+            timeout_keep_alive=request_timeout_seconds,  # type: ignore[arg-type]  # may be a fraction
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -42,7 +42,9 @@ class DeadlineProtocol(H11Protocol):
     connections forever.
     """
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows the transport too
+    def connection_made(  # type: ignore[override]  # uvicorn narrows the transport too
+        self, transport: asyncio.Transport
+    ) -> None:
         super().connection_made(transport)
         # asyncio does this only for sockets that name their protocol, which ours do not. Without it the body
         # of an answer waits until the reader has acknowledged the headers: 40 ms.

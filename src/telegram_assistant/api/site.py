@@ -15,13 +15,19 @@ from telegram_assistant import __version__
 from telegram_assistant.api.access_middleware import PREFIX, AccessMiddleware
 from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.docs_page import render_docs
-from telegram_assistant.api.endpoints import accounts, ask, feed, graph, receivers, search
-from telegram_assistant.api.endpoints.channels import channel_health, channel_requests, channels, coverage
+from telegram_assistant.api.endpoints import accounts, ask, feed, graph, lists, receivers, search, sharing
+from telegram_assistant.api.endpoints.channels import (
+    channel_health,
+    channel_record,
+    channel_requests,
+    channels,
+    coverage,
+)
 from telegram_assistant.api.endpoints.digests import digests, interests
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
 from telegram_assistant.api.endpoints.people import me, members
 from telegram_assistant.api.endpoints.posts import changes, posts
-from telegram_assistant.api.endpoints.stories import stories, summaries, trends
+from telegram_assistant.api.endpoints.stories import marks, stories, summaries, today, trends
 from telegram_assistant.api.endpoints.tenants import audit, keys, tenants
 from telegram_assistant.api.endpoints.understanding import ai_policies, spending, tags
 from telegram_assistant.api.endpoints.watches import alerts, watches
@@ -37,11 +43,16 @@ AREAS = (
     channel_requests.area,  # before channels: its paths are more specific
     channels.area,
     channel_health.area,
+    channel_record.area,
     coverage.area,
     feed.area,
+    lists.area,
     stories.area,
+    marks.area,
     summaries.area,
+    today.area,
     posts.area,
+    sharing.area,
     search.area,
     ask.area,
     graph.area,
@@ -114,7 +125,7 @@ def build_site(app: ApiApp) -> ASGIApp:
     return ResponseMiddleware(site, timeout_seconds=settings.timeout_seconds)
 
 
-class _Site(FastAPI):
+class _ApiSite(FastAPI):
     """FastAPI with `Problem` added to its schemas.
 
     Declared as a response model, it would also be listed as `application/json`.
@@ -133,7 +144,7 @@ def endpoints() -> FastAPI:
 
     Each request brings the ApiApp that it is for.
     """
-    site = _Site(
+    site = _ApiSite(
         title="Unofficial Telegram Assistant",
         version=__version__,
         description=ABOUT,

@@ -98,17 +98,17 @@ def role_sites(
 
     probes: list[BaseRoute] = [
         Route("/livez", live),  # open to all: it costs nothing and tells nothing
-        Route("/readyz", _guarded(ready, access.refuse_probe)),
-        Route("/ready", _guarded(ready, access.refuse_probe)),
-        Route("/health", _guarded(summary, access.refuse_probe)),
+        Route("/readyz", _guard_handler(ready, access.refuse_probe)),
+        Route("/ready", _guard_handler(ready, access.refuse_probe)),
+        Route("/health", _guard_handler(summary, access.refuse_probe)),
     ]
     operator_endpoints: list[BaseRoute] = [
-        Route("/health/details", _guarded(details, access.refuse_page)),
-        Route("/metrics", _guarded(metrics, access.refuse_page)),
+        Route("/health/details", _guard_handler(details, access.refuse_page)),
+        Route("/metrics", _guard_handler(metrics, access.refuse_page)),
         *(
             Route(
                 action.path,
-                _guarded(action.endpoint, access.refuse_action),
+                _guard_handler(action.endpoint, access.refuse_action),
                 methods=list(action.methods or ()),
             )
             for action in endpoints.actions
@@ -137,7 +137,7 @@ def files_section(files: Files | None) -> dict[str, Section]:
     return {FILES: examine}
 
 
-def _guarded(answer: Handler, refuse: Callable[[Request], Awaitable[Response | None]]) -> Handler:
+def _guard_handler(answer: Handler, refuse: Callable[[Request], Awaitable[Response | None]]) -> Handler:
     async def guard(request: Request) -> Response:
         return await refuse(request) or await answer(request)
 

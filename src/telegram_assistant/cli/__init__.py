@@ -26,7 +26,7 @@ class Lazy:
 
     def load(self, name: str) -> Any:
         module, _, attribute = self.where.partition(":")
-        command = getattr(_imported(f"telegram_assistant.cli.{module}"), attribute)
+        command = getattr(_import_module(f"telegram_assistant.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):  # a group of commands
             return typer.main.get_command(command)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -40,7 +40,7 @@ class Lazy:
         return typer.main.get_command(app)
 
 
-def _imported(module: str) -> ModuleType:
+def _import_module(module: str) -> ModuleType:
     """Imports without garbage collection, an eighth of the time,
     and excludes what stays for the life of the process from later collections.
     """
@@ -72,6 +72,7 @@ COMMANDS = {
         "Search the posts of a tenant by words and meaning.",
         words_may_begin_with_minus=True,
     ),
+    "today": Lazy("commands.stories.today:today", "Show what is new for a person since their last visit."),
     "stories": Lazy(
         "commands.stories.stories:stories",
         "List what several channels tell of the same event, or show one story.",
@@ -83,10 +84,15 @@ COMMANDS = {
         "commands.digests.digests:app",
         "Print what changed in the channels of a tenant; say when digests come, and where.",
     ),
+    "marks": Lazy("commands.stories.marks:app", "Stories that a person saved, is done with or follows."),
+    "links": Lazy("commands.sharing:app", "Public links of a person: make, list, revoke."),
     "interests": Lazy(
         "commands.digests.interests:app", "Interests of a person: topics, and what they said of stories."
     ),
     "trends": Lazy("commands.stories.trends:trends", "List stories that many channels told at once."),
+    "lists": Lazy(
+        "commands.lists:app", "Lists of posts and stories with notes: make, show, add, note, move."
+    ),
     "watches": Lazy("commands.watches:app", "Watches: add, list, preview, pause, and their alerts."),
     "graph": Lazy(
         "commands.graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."
@@ -160,8 +166,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"tga {__version__}")
         raise typer.Exit
 

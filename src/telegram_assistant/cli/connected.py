@@ -4,7 +4,6 @@ Other commands do not import this module, so they start faster.
 """
 
 import asyncio
-import shlex
 from collections.abc import Awaitable, Callable
 
 import typer
@@ -13,6 +12,8 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli.environment import complaints, refuse, settings_or_exit
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.errors import Busy, CannotStart, Rejected
+from telegram_assistant.features.people import members
+from telegram_assistant.features.tenants import tenants
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 from telegram_assistant.stores.postgres.tenants.users import Member
@@ -22,31 +23,12 @@ TRY_AGAIN = Reason("try_again", "Try again in a moment; `tga doctor` shows detai
 
 
 async def tenant_named(app: App, name: str) -> Tenant:
-    known = await app.system.tenants.by_name(name)
-    if known is None:
-        raise Rejected(
-            Reason(
-                "tenant_to_create",
-                "there is no tenant {tenant!r}; create it with: tga tenants create {quoted}",
-                tenant=name,
-                quoted=shlex.quote(name),
-            )
-        )
-    return known
+    return await tenants.tenant_named(name, tenants=app.system.tenants)
 
 
 async def member_named(app: App, tenant: Tenant, name: str) -> Member:
     """The person whose digests and interests a command is about; without a name, the only one."""
-    known = await app.system.users.find(tenant.tenant_id, name)
-    if known is None:
-        raise Rejected(
-            Reason(
-                "person_to_name",
-                "say which person of tenant {tenant!r} with --person; `tga people list` shows them",
-                tenant=tenant.name,
-            )
-        )
-    return known
+    return await members.member_named(name, tenant=tenant, users=app.system.users)
 
 
 def with_app[T](

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import typer
 from dotenv.parser import parse_stream
@@ -14,7 +15,14 @@ from rich.console import Console
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.errors import SettingsError
 from telegram_assistant.reasons import Reason
-from telegram_assistant.settings import Settings, SettingsGroup, read_group, read_settings, unknown_names
+from telegram_assistant.settings import (
+    Settings,
+    SettingsGroup,
+    TelemetrySettings,
+    read_group,
+    read_settings,
+    unknown_names,
+)
 
 # Output to a file or another program is not cut to the width of a terminal.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -75,6 +83,11 @@ def group_or_exit[G: SettingsGroup](group: type[G]) -> G:
     """The same for a command that needs only one group of settings."""
     with _errors_in_words():
         return read_group(group, environment())
+
+
+def zone_here() -> ZoneInfo:
+    """The time zone in which tables show moments."""
+    return ZoneInfo(read_group(TelemetrySettings, environment()).time_zone)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
-"""JSON output of commands: the same as the response of the API."""
+"""Output of commands: JSON like the response of the API, or a table of the same value."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -18,3 +19,11 @@ AsJson = Annotated[
 
 def print_json(answer: BaseModel) -> None:
     typer.echo(answer.model_dump_json(indent=2))
+
+
+def show_value[T: BaseModel](answer: T, print_table: Callable[[T], None], *, as_json: bool) -> None:
+    """Prints a value as JSON or, for people, with `print_table`."""
+    if as_json:
+        print_json(answer)
+    else:
+        print_table(answer)

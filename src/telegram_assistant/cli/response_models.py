@@ -3,8 +3,10 @@
 from datetime import date, datetime
 
 from telegram_assistant.api.endpoints.understanding.spending import UsageLineResponse
+from telegram_assistant.api.endpoints.understanding.tags import TagResponse
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.operations.diagnosis import Severity
+from telegram_assistant.stores.postgres.understanding.vocabularies import TagState
 
 
 class ProviderResponse(ResponseModel):
@@ -38,6 +40,19 @@ class TenantUsageResponse(ResponseModel):
 
     items: list[TenantUsageLineResponse]
     unit: str
+
+
+class InstallationTagResponse(TagResponse):
+    """A tag in any state. `channels`: how many channels proposed it."""
+
+    state: TagState
+    channels: int
+
+
+class InstallationTagsResponse(ResponseModel):
+    """All tags of the installation, those included that channels have proposed or that were retired."""
+
+    items: list[InstallationTagResponse]
 
 
 class FolderResponse(ResponseModel):
@@ -124,6 +139,20 @@ class ModelsResponse(ResponseModel):
     """All local embedding models."""
 
     items: list[ModelResponse]
+
+
+class ModelTrialResponse(ResponseModel):
+    """Figures of the configured embedding model on pairs of texts."""
+
+    model: str
+    pairs: int
+    same: int
+    f1: float
+    precision: float
+    recall: float
+    threshold: float
+    dimensions: int
+    milliseconds: float
 
 
 class ParkedChannelResponse(ResponseModel):

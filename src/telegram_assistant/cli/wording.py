@@ -6,12 +6,16 @@ from datetime import UTC, tzinfo
 from rich.markup import escape
 
 from telegram_assistant.reasons import Reason
-from telegram_assistant.translation import say, terminal_language
+from telegram_assistant.translation import terminal_language, translate
+
+
+def language_here() -> str:
+    return terminal_language(os.environ)
 
 
 def say_here(reason: Reason | None, *, zone: tzinfo = UTC) -> str:
     """The reason as a sentence; empty if there is none."""
-    return "" if reason is None else say(reason, terminal_language(os.environ), zone=zone)
+    return "" if reason is None else translate(reason, language_here(), zone=zone)
 
 
 def words_of(reason: Reason | None) -> str:

@@ -16,7 +16,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.sandbox.launching import probe, start
 from telegram_assistant.sandbox.rules import (
     DEVICES,
-    NOBODY,
+    NOBODY_UID,
     SYSTEM_LIBRARIES,
     TIME_ZONES,
     Rules,
@@ -84,7 +84,7 @@ def browser_rules(program: str, *, profile: Path, proxy_port: int) -> Rules:
         connect_ports=(proxy_port,),
         bind_ports=(0,),
         caller=SandboxedProgram.BROWSER,
-        unprivileged_user_id=NOBODY,
+        unprivileged_user_id=NOBODY_UID,
     )
 
 
@@ -96,7 +96,7 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
         raise CannotStart(
             Reason(
                 "browser_missing",
-                "the browser {program} cannot be started (there is no such program)",
+                "the browser {program} cannot be started: there is no such program",
                 program=program,
             ),
             remedy=Reason("install_browser", "Install Chromium or correct BROWSER_PATH"),
@@ -145,7 +145,7 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
                 finally:
                     await _stop(process)
     raise CannotStart(
-        Reason("browser_ended", "the browser {program} ended or did not begin to listen", program=program),
+        Reason("browser_ended", "the browser {program} ended or did not start listening", program=program),
         remedy=Reason("start_browser_by_hand", "Start it by hand to see why, or correct BROWSER_PATH"),
     )
 
@@ -155,7 +155,7 @@ def _profile() -> Iterator[Path]:
     """Create a folder for a process that may run as another user."""
     with tempfile.TemporaryDirectory(prefix="tga-browser-", ignore_cleanup_errors=True) as folder:
         if os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
+            os.chown(folder, NOBODY_UID, NOBODY_UID)
         yield Path(folder)
 
 

@@ -84,7 +84,8 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
                 max_bytes=settings.max_bytes,
                 protection=browser.protection,
             ) as port:
-                print(f"reading pages on port {port}; {browser.protection}", file=sys.stderr, flush=True)  # noqa: T201 -- its only output
+                announcement = f"reading pages on port {port}; {browser.protection}"
+                print(announcement, file=sys.stderr, flush=True)  # noqa: T201 -- its only output
                 waits = [asyncio.create_task(event.wait()) for event in (is_worn_out, stopping)]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 for wait in waits:

@@ -52,7 +52,13 @@ def extract(body: bytes, charset: str | None, url: str) -> Extracted:
     )
 
 
-def _build_result(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Extracted:  # noqa: ANN401 -- trafilatura's Document has no types
+def _build_result(
+    text: str,
+    metadata: Any,  # noqa: ANN401 -- trafilatura's Document has no types
+    url: str,
+    *,
+    needs_browser: bool,
+) -> Extracted:
     return Extracted(
         text=text,
         title=_line(getattr(metadata, "title", None)),
@@ -117,7 +123,7 @@ def main() -> None:
         body = sys.stdin.buffer.read(request["size"])
         try:
             extracted = extract(body, request["charset"], request["url"])
-        except Exception:  # noqa: BLE001 -- whatever the parser stumbles over, the page is unreadable and the next one is not
+        except Exception:  # noqa: BLE001 -- one unreadable page must not stop the next
             sys.stdout.write("null\n")
         else:
             sys.stdout.write(json.dumps(asdict(extracted)) + "\n")

@@ -147,7 +147,7 @@ class PageFetcher:
                 yield response
         except httpcore.TimeoutException as error:
             raise Unreadable(
-                PageStatus.TOO_SLOW, Reason("page_server_silent", "the server is silent")
+                PageStatus.TOO_SLOW, Reason("page_server_silent", "the server does not answer")
             ) from error
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, zlib.error, OSError) as error:
             raise Unreadable(

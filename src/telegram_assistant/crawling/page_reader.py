@@ -21,7 +21,7 @@ log = get_logger()
 MAX_INTERVAL_SECONDS = 60.0
 """Upper limit for the interval that a site may demand between two requests."""
 TRANSIENT_STATUSES = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
-EMPTY = Reason("page_empty", "nothing on it could be read")
+PAGE_EMPTY = Reason("page_empty", "nothing on it could be read")
 
 type Render = Callable[[FetchedResponse], Awaitable[FetchedResponse]]
 """Renders the same page in a browser.
@@ -65,7 +65,7 @@ class PageReader:
         """
         try:
             async with asyncio.timeout(self.max_seconds) as limit:
-                page = await self._read(url, limit)
+                page = await self._read_within(url, limit)
         except Unreadable as error:
             page = LinkedPage(url=url, status=error.status, why=error.reason)
         except TimeoutError:
@@ -73,7 +73,7 @@ class PageReader:
         PAGES_READ.labels(page.status.value).inc()
         return page
 
-    async def _read(self, url: str, limit: asyncio.Timeout) -> LinkedPage:
+    async def _read_within(self, url: str, limit: asyncio.Timeout) -> LinkedPage:
         async def before(target: Target) -> None:
             demanded_seconds = await self._robots.allow(target)
             every_seconds = min(max(self._every_seconds, demanded_seconds), MAX_INTERVAL_SECONDS)
@@ -83,7 +83,7 @@ class PageReader:
             if wait_seconds is None:
                 raise Unreadable(
                     PageStatus.WAITING,
-                    Reason("page_waits_for_site", "many pages of its site wait to be read"),
+                    Reason("page_waits_for_site", "many pages of the same site wait to be read"),
                 )
             await asyncio.sleep(wait_seconds)
 
@@ -136,5 +136,5 @@ def _page(answer: FetchedResponse, extracted: Extracted) -> LinkedPage:
         text=extracted.text,
         image_url=extracted.image_url,
         canonical_url=extracted.canonical_url,
-        why=None if extracted.text else EMPTY,
+        why=None if extracted.text else PAGE_EMPTY,
     )

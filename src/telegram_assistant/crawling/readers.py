@@ -42,7 +42,7 @@ class Readers:
             ) from error
         except (OSError, EOFError, ValueError) as error:
             raise Unreadable(
-                PageStatus.FAILED, Reason("page_parsing_killed", "parsing it killed the process")
+                PageStatus.FAILED, Reason("page_parsing_killed", "parsing it crashed the process")
             ) from error
         if reply is None:
             raise Unreadable(PageStatus.FAILED, Reason("page_not_parsed", "it cannot be parsed"))

@@ -35,7 +35,7 @@ class Renderer:
         """Render a page in the browser. Raises Unreadable if the browser is unreachable or fails."""
         try:
             async with asyncio.timeout(MAX_SECONDS):
-                reply = await self._ask({"url": answer.target.url})
+                reply = await self._request_rendering({"url": answer.target.url})
         except (OSError, TimeoutError, ValueError) as error:
             raise Unreadable(
                 PageStatus.FAILED,
@@ -66,7 +66,7 @@ class Renderer:
         """Return a description of the browser's sandbox. Raises Unreadable if the browser is unreachable."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                return (await self._ask(PROTECTION_QUESTION))["protection"]
+                return (await self._request_rendering(PROTECTION_QUESTION))["protection"]
         except (OSError, TimeoutError, ValueError, KeyError) as error:
             raise Unreadable(
                 PageStatus.FAILED,
@@ -77,7 +77,7 @@ class Renderer:
                 ),
             ) from error
 
-    async def _ask(self, question: dict[str, str]) -> dict[str, str]:
+    async def _request_rendering(self, question: dict[str, str]) -> dict[str, str]:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(self._host, self._port, limit=self._max_bytes * 4)
         try:

@@ -34,7 +34,7 @@ NOTHING_FORBIDDEN = b""
 
 
 @dataclass(slots=True)
-class _Site:
+class _SiteRules:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     file: bytes | None = None
     until: float = float("-inf")
@@ -58,7 +58,7 @@ class Robots:
         self._fetcher = fetcher
         self._clock = clock
         self._max_cache_bytes = max_cache_bytes
-        self._sites: OrderedDict[str, _Site] = OrderedDict()
+        self._sites: OrderedDict[str, _SiteRules] = OrderedDict()
         self._parser = IsolatedProcesses(
             "telegram_assistant.crawling.robots_parser",
             at_once=1,
@@ -71,7 +71,7 @@ class Robots:
 
         Raises Unreadable if it forbids this one.
         """
-        site = await self._site_of(target)
+        site = await self._load_site(target)
         if site.file is None:
             raise Unreadable(
                 PageStatus.FAILED,
@@ -89,7 +89,8 @@ class Robots:
             ) from error
         if not reply["allowed"]:
             raise Unreadable(
-                PageStatus.ROBOTS, Reason("robots_forbid", "its site forbids it to programs (robots.txt)")
+                PageStatus.ROBOTS,
+                Reason("robots_forbid", "its site forbids programs to read it (robots.txt)"),
             )
         return float(reply["delay"])
 
@@ -100,9 +101,9 @@ class Robots:
     def cached_bytes(self) -> int:
         return sum(site.size_bytes for site in self._sites.values())
 
-    async def _site_of(self, target: Target) -> _Site:
+    async def _load_site(self, target: Target) -> _SiteRules:
         origin = f"{target.scheme}://{target.authority}"
-        site = self._sites.setdefault(origin, _Site())
+        site = self._sites.setdefault(origin, _SiteRules())
         self._sites.move_to_end(origin)
         async with site.lock:
             if self._clock() >= site.until:

@@ -12,7 +12,7 @@ import threading
 from ipaddress import IPv4Network
 
 from telegram_assistant.demo.servers import LOOPBACK
-from telegram_assistant.demo.stopping import stopped_by_signals
+from telegram_assistant.demo.stopping import catch_signals
 from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.roles import ROLES, RoleName, run_roles
 from telegram_assistant.settings import Settings, read_settings
@@ -31,7 +31,7 @@ async def _resolve_nothing(_host: str) -> tuple[str, ...]:
 
 
 async def _run(settings: Settings, web_port: int) -> None:
-    with stopped_by_signals() as stopping:
+    with catch_signals() as stopping:
         loop = asyncio.get_running_loop()
 
         def wait_for_end() -> None:
@@ -49,10 +49,10 @@ def main() -> None:
     if not line:
         return
     os.nice(NICENESS)
-    given = json.loads(line)
-    settings = read_settings(given["variables"])
+    parameters = json.loads(line)
+    settings = read_settings(parameters["variables"])
     configure_logging(settings.telemetry)
-    asyncio.run(_run(settings, given["web_port"]))
+    asyncio.run(_run(settings, parameters["web_port"]))
 
 
 main()

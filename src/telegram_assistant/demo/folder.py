@@ -119,13 +119,13 @@ def open_folder(
     path = path.absolute()
     if not (path / MARKER).exists() and path.exists() and any(path.iterdir()):
         raise CannotStart(
-            Reason("demo_folder_not_empty", "{folder} is not empty, and no demo is in it", folder=str(path)),
+            Reason("demo_folder_not_empty", "{folder} is not empty and contains no demo", folder=str(path)),
             remedy=Reason("choose_folder", "Choose another one with --folder"),
         )
     path.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with _locked(path):
+    with _lock_folder(path):
         state = (
-            _read(path)
+            _read_state(path)
             if (path / MARKER).exists()
             else _create(path, seed or USUAL_SEED, has_own_servers=has_own_servers, web_port=web_port)
         )
@@ -137,7 +137,7 @@ def open_folder(
             raise CannotStart(
                 Reason(
                     "demo_has_other_seed",
-                    "the demo in {folder} was made with --seed {seed}",
+                    "the demo in {folder} was created with --seed {seed}",
                     folder=str(path),
                     seed=state.seed,
                 ),
@@ -147,13 +147,13 @@ def open_folder(
             raise CannotStart(
                 Reason(
                     "demo_has_own_servers",
-                    "the demo in {folder} has servers of its own; do not set DATABASE_URL and REDIS_URL",
+                    "the demo in {folder} has its own servers; do not set DATABASE_URL and REDIS_URL",
                     folder=str(path),
                 )
                 if state.has_own_servers
                 else Reason(
                     "demo_has_given_servers",
-                    "the demo in {folder} uses given servers; set DATABASE_URL and REDIS_URL",
+                    "the demo in {folder} uses external servers; set DATABASE_URL and REDIS_URL",
                     folder=str(path),
                 ),
                 remedy=remedy,
@@ -174,19 +174,19 @@ def existing_folder(path: Path) -> Iterator[DemoFolder | None]:
         return
     if not (path / MARKER).exists():
         raise CannotStart(
-            Reason("folder_of_others", "{folder} was not made by `tga demo`", folder=str(path)),
+            Reason("folder_of_others", "`tga demo` did not create {folder}", folder=str(path)),
             remedy=Reason("name_demo_folder", "Name the folder of the demo with --folder"),
         )
-    with _locked(path):
-        yield DemoFolder(path, _read(path))
+    with _lock_folder(path):
+        yield DemoFolder(path, _read_state(path))
 
 
-def _read(path: Path) -> DemoState:
+def _read_state(path: Path) -> DemoState:
     try:
         return DemoState.model_validate_json((path / MARKER).read_bytes())
     except ValidationError as error:
         raise CannotStart(
-            Reason("demo_unreadable", "{file} cannot be read by this version", file=str(path / MARKER)),
+            Reason("demo_unreadable", "this version cannot read {file}", file=str(path / MARKER)),
             remedy=Reason(
                 "delete_demo_folder", "Delete the folder yourself, or choose another one with --folder"
             ),
@@ -223,7 +223,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock_folder(path: Path) -> Iterator[None]:
     with (path / LOCK).open("w", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -27,7 +27,7 @@ from telegram_assistant.translation import terminal_language
 
 log = get_logger()
 
-WATCHED = timedelta(days=1)
+WATCHED_PERIOD = timedelta(days=1)
 """Watches look this far back, so that their alerts are there at once."""
 DIGEST_STORIES = 12
 DIGEST_PATIENCE = timedelta(seconds=45)
@@ -73,7 +73,7 @@ async def write_down_wishes(app: App) -> None:
             created_by=OWNER_NAME,
             now=now,
             zone=UTC,
-            begins_at=now - WATCHED,
+            begins_at=now - WATCHED_PERIOD,
         )
         if example is WATCHES[0]:
             await create_feed(FeedKind.WATCH, str(watch.watch_id), stores=stores, created_by=OWNER_NAME)

@@ -19,7 +19,7 @@ from telegram_assistant.reasons import Reason
 STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.05
 SHOWN_LINES = 5
-ENDED = Reason("process_ended", "ended by itself")
+PROCESS_ENDED = Reason("process_ended", "ended by itself")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ class ChildProcesses:
     async def start(self, program: Program) -> StartedProcess:
         process = await self._spawn(program)
         self._running[program.name] = (program, process)
-        known = {
+        process_records = {
             name: [process.pid, int(program.stop_signal), started_at(process.pid)]
             for name, (program, process) in self._running.items()
         }
-        replace_file(self._folder.path / PROCESSES, json.dumps(known))
+        replace_file(self._folder.path / PROCESSES, json.dumps(process_records))
         self._watchers.append(asyncio.create_task(self._watch(program, process)))
         return StartedProcess(process)
 
@@ -121,7 +121,7 @@ class ChildProcesses:
     def check(self, name: str) -> None:
         """Raises CannotStart if the process has ended."""
         if self._running[name][1].returncode is not None:
-            raise CannotStart(self.describe(name, ENDED), remedy=self.remedy(name))
+            raise CannotStart(self.describe(name, PROCESS_ENDED), remedy=self.remedy(name))
 
     def describe(self, name: str, what: Reason) -> Reason:
         lines = self._folder.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -136,7 +136,7 @@ class ChildProcesses:
     def remedy(self, name: str) -> Reason:
         return Reason(
             "see_demo_log",
-            "See {log}; `tga demo --remove` deletes this demo, and the next start makes a new one",
+            "See {log}; `tga demo --remove` deletes this demo, and the next start creates a new one",
             log=str(self._folder.log(name)),
         )
 
@@ -178,12 +178,12 @@ def end_leftovers(folder: DemoFolder) -> None:
     file = folder.path / PROCESSES
     if not file.exists():
         return
-    known = list(json.loads(file.read_bytes()).values())
+    process_records = list(json.loads(file.read_bytes()).values())
     deadline = time.monotonic() + STOP_SECONDS
-    for pid, number, start in known:
+    for pid, number, start in process_records:
         if start is not None and started_at(pid) == start:
             os.kill(pid, number)
-    for pid, _, start in known:
+    for pid, _, start in process_records:
         while start is not None and started_at(pid) == start:
             if time.monotonic() > deadline:
                 with contextlib.suppress(ProcessLookupError):

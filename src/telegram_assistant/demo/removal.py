@@ -20,11 +20,14 @@ async def remove_demo(path: Path, *, environ: Mapping[str, str]) -> list[str] | 
             return None
         end_leftovers(folder)
         if not folder.state.has_own_servers:
-            given = choose_servers(environ)
-            if not isinstance(given, ExistingServers):
+            servers = choose_servers(environ)
+            if not isinstance(servers, ExistingServers):
                 raise CannotStart(
-                    Reason("demo_on_given_servers", "this demo has a database on given servers"),
-                    remedy=Reason("set_given_servers", "Set DATABASE_URL and REDIS_URL as when it was made"),
+                    Reason("demo_on_given_servers", "this demo has a database on external servers"),
+                    remedy=Reason(
+                        "set_given_servers",
+                        "Set DATABASE_URL and REDIS_URL to the values used when it was created",
+                    ),
                 )
-            await forget_existing(given, folder)
+            await forget_existing(servers, folder)
         return folder.remove()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from telegram_assistant.demo.environment import DemoEnvironment, OpenDemo
 from telegram_assistant.demo.folder import DemoFolder, open_folder
-from telegram_assistant.demo.processes import ENDED, ChildProcesses, Program, StartedProcess
+from telegram_assistant.demo.processes import PROCESS_ENDED, ChildProcesses, Program, StartedProcess
 from telegram_assistant.demo.progress import DemoProgress, DemoStep, report
 from telegram_assistant.demo.servers import (
     LOOPBACK,
@@ -24,7 +24,7 @@ from telegram_assistant.demo.servers import (
     open_servers,
 )
 from telegram_assistant.demo.simulator import SimulatedTelegram, start_simulator
-from telegram_assistant.demo.stopping import DemoStopped, stopped_by_signals
+from telegram_assistant.demo.stopping import DemoStopped, catch_signals
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason
 
@@ -61,7 +61,7 @@ async def run_demo(
     with open_folder(
         options.folder, seed=options.seed, has_own_servers=has_own_servers, web_port=free_port(*WEB_PORTS)
     ) as folder:
-        with stopped_by_signals() as stopping:
+        with catch_signals() as stopping:
             async with ChildProcesses(folder, report_end=stopping.report_end) as children:
                 with suppress(DemoStopped):
                     opened, telegram, background = await stopping.unless_stopped(
@@ -83,7 +83,7 @@ async def run_demo(
                     )
         if stopping.ended_by is not None:
             raise CannotStart(
-                children.describe(stopping.ended_by, ENDED), remedy=children.remedy(stopping.ended_by)
+                children.describe(stopping.ended_by, PROCESS_ENDED), remedy=children.remedy(stopping.ended_by)
             )
 
 
@@ -107,7 +107,7 @@ async def _start_processes(
 
 
 def _load_program() -> Callable[[DemoEnvironment], Coroutine[None, None, None]]:
-    from telegram_assistant.demo.program import run_program  # noqa: PLC0415 -- it loads for seconds, while the servers start
+    from telegram_assistant.demo.program import run_program  # noqa: PLC0415 -- it loads for seconds
 
     return run_program
 

@@ -40,12 +40,12 @@ POSTGRES_OPTIONS = {
     "synchronous_commit": "off",  # everything can be read again from the simulator
     "jit": "off",
 }
-INSTALL = Reason(
+INSTALL_SERVERS = Reason(
     "install_demo_servers",
     "Install PostgreSQL 15 or newer and Redis 7 or newer (on Debian and Ubuntu: "
     "apt-get install postgresql redis-server)",
 )
-GIVEN = Reason(
+GIVE_SERVERS = Reason(
     "give_demo_servers", "Set DATABASE_URL and REDIS_URL to servers on which the demo may create a database"
 )
 
@@ -91,11 +91,12 @@ def choose_servers(environ: Mapping[str, str]) -> DemoServers:
     if database or redis:
         raise CannotStart(
             Reason("one_server_given", "only one of DATABASE_URL and REDIS_URL is set"),
-            remedy=Reason("give_both_servers", "Set both, or none to let the demo start its own servers"),
+            remedy=Reason("give_both_servers", "Set both, or neither to let the demo start its own servers"),
         )
     if sys.platform != "linux":
         raise CannotStart(
-            Reason("demo_on_linux_only", "the demo starts servers of its own on Linux only"), remedy=GIVEN
+            Reason("demo_on_linux_only", "the demo starts its own servers on Linux only"),
+            remedy=GIVE_SERVERS,
         )
     postgres, own_redis = _find_postgres(), shutil.which("redis-server") or shutil.which("valkey-server")
     if postgres is None or own_redis is None:
@@ -103,8 +104,10 @@ def choose_servers(environ: Mapping[str, str]) -> DemoServers:
             name for name, server in (("PostgreSQL", postgres), ("Redis", own_redis)) if server is None
         )
         raise CannotStart(
-            Reason("demo_servers_missing", "the demo does not find {missing}", missing=missing),
-            remedy=Reason("install_or_give", "{install}. Or: {give}", install=INSTALL, give=GIVEN),
+            Reason("demo_servers_missing", "the demo cannot find {missing}", missing=missing),
+            remedy=Reason(
+                "install_or_give", "{install}. Or: {give}", install=INSTALL_SERVERS, give=GIVE_SERVERS
+            ),
         )
     return OwnPrograms(postgres, own_redis, _postgres_user())
 
@@ -155,7 +158,7 @@ async def _start_postgres(programs: OwnPrograms, folder: DemoFolder, children: C
     ]
     await children.start(Program("postgres", command, signal.SIGINT, programs.postgres_user, place))
     url = SecretStr(f"postgresql://postgres:{quote(password)}@{LOOPBACK}:{port}/postgres")
-    await _until(lambda: accepts_connections(url), "postgres", children)
+    await _wait_until(lambda: accepts_connections(url), "postgres", children)
     return url
 
 
@@ -224,11 +227,11 @@ async def _start_redis(programs: OwnPrograms, folder: DemoFolder, children: Chil
     (place / "redis.conf").write_text("\n".join(lines), encoding="utf-8")
     await children.start(Program("redis", [programs.redis, str(place / "redis.conf")], folder=place))
     settings = RedisSettings(url=SecretStr(f"redis://:{quote(password)}@{LOOPBACK}:{port}/0"))
-    await _until(lambda: answers(settings), "redis", children)
+    await _wait_until(lambda: answers(settings), "redis", children)
     return settings
 
 
-async def _until(ready: Callable[[], Awaitable[bool]], name: str, children: ChildProcesses) -> None:
+async def _wait_until(ready: Callable[[], Awaitable[bool]], name: str, children: ChildProcesses) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
     while not await ready():
         children.check(name)
@@ -277,18 +280,18 @@ def _postgres_user() -> SystemUser | None:
     if os.geteuid() != 0:
         return None
     try:
-        known = pwd.getpwnam("postgres")
+        passwd_entry = pwd.getpwnam("postgres")
     except KeyError as error:
         raise CannotStart(
             Reason("postgres_as_root", "PostgreSQL does not run as root, and there is no user postgres"),
             remedy=Reason("start_as_user", "Start the demo as an ordinary user"),
         ) from error
-    return SystemUser(known.pw_name, known.pw_uid, known.pw_gid)
+    return SystemUser(passwd_entry.pw_name, passwd_entry.pw_uid, passwd_entry.pw_gid)
 
 
-def free_port(*wanted: int) -> int:
+def free_port(*wanted_ports: int) -> int:
     """The first of the wanted ports that is free, or any."""
-    for port in (*wanted, 0):
+    for port in (*wanted_ports, 0):
         try:
             with socket.create_server((LOOPBACK, port)) as listener:
                 return int(listener.getsockname()[1])

@@ -39,7 +39,7 @@ class SimulatedTelegram(BaseModel):
     def web_port(self) -> int:
         return int(self.web.rpartition(":")[2])
 
-    async def call(self, method: str, path: str, **body: object) -> Any:  # noqa: ANN401 -- each call has its own answer
+    async def call(self, method: str, path: str, **body: object) -> Any:  # noqa: ANN401 -- any answer
         """Calls the control port. Raises CannotStart if it refuses."""
         return await asyncio.to_thread(self._call, method, path, body)
 
@@ -64,7 +64,7 @@ class SimulatedTelegram(BaseModel):
             raise CannotStart(
                 Reason(
                     "simulator_refuses",
-                    "the simulator refuses {method} {path} with {status}",
+                    "the simulator refused {method} {path} with {status}",
                     method=method,
                     path=path,
                     status=response.status,
@@ -80,7 +80,7 @@ async def start_simulator(folder: DemoFolder, children: ChildProcesses) -> Simul
     addresses.unlink(missing_ok=True)
     await children.start(Program(NAME, _command(folder, addresses)))
     deadline = time.monotonic() + START_SECONDS
-    while (telegram := _read(addresses)) is None:
+    while (telegram := _read_addresses(addresses)) is None:
         children.check(NAME)
         if time.monotonic() > deadline:
             raise CannotStart(
@@ -120,7 +120,7 @@ def _command(folder: DemoFolder, addresses: Path) -> Sequence[str]:
     ]
 
 
-def _read(addresses: Path) -> SimulatedTelegram | None:
+def _read_addresses(addresses: Path) -> SimulatedTelegram | None:
     try:
         return SimulatedTelegram.model_validate_json(addresses.read_bytes())
     except (OSError, ValidationError):  # not there yet, or not written to its end

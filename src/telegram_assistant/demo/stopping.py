@@ -46,7 +46,7 @@ class Stopping:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[Stopping]:
+def catch_signals() -> Iterator[Stopping]:
     """Catches signals until the block ends. Further signals change nothing: the end is bounded in time."""
     stopping, loop = Stopping(), asyncio.get_running_loop()
     for number in SIGNALS:

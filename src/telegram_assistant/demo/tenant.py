@@ -111,15 +111,15 @@ async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
         for name in (channel["username"], channel["title"])
     }
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
-    known = [account.account_id for account in await accounts.all() if account.tenant == tenant.name]
-    for number, wanted in enumerate(ACCOUNTS):
-        session = await _login(telegram, wanted, ids)
-        if number >= len(known):
+    account_ids = [account.account_id for account in await accounts.all() if account.tenant == tenant.name]
+    for number, demo_account in enumerate(ACCOUNTS):
+        session = await _login(telegram, demo_account, ids)
+        if number >= len(account_ids):
             await add_account(session, tenant.tenant_id, accounts=accounts, vault=vault)
             continue
-        sealed = vault.seal(session, account_id=known[number])
-        await accounts.save_session(known[number], key_id=sealed.key_id, session=sealed.content)
-        await accounts.set_state(known[number], AccountState.ACTIVE)
+        sealed = vault.seal(session, account_id=account_ids[number])
+        await accounts.save_session(account_ids[number], key_id=sealed.key_id, session=sealed.content)
+        await accounts.set_state(account_ids[number], AccountState.ACTIVE)
 
 
 async def _login(telegram: SimulatedTelegram, account: DemoAccount, ids: Mapping[str, int]) -> str:
@@ -133,7 +133,7 @@ async def follow_folders(app: App) -> None:
     """Requests the folder of each account, once. The ingest role then follows its channels."""
     tenant = await demo_tenant(app)
     stores = app.tenant(tenant.tenant_id)
-    if await app.system.folders.of(tenant.tenant_id):
+    if await app.system.folders.list_for_tenant(tenant.tenant_id):
         return
     own = [account.account_id for account in await app.system.accounts.all() if account.tenant == tenant.name]
     for account, account_id in zip(ACCOUNTS, own, strict=True):
@@ -168,13 +168,13 @@ async def login_address(app: App) -> str:
 async def wait_for_channels(app: App) -> None:
     """Waits until the folders are followed."""
     requests = (await _stores(app)).requests
-    while RequestKind.FOLDER in await requests.waiting():  # noqa: ASYNC110 -- the ingest role tells the database, not us
+    while RequestKind.FOLDER in await requests.waiting():  # noqa: ASYNC110 -- another process acts
         await asyncio.sleep(LOOK_SECONDS)
 
 
 async def wait_for_first(listed: str, *, port: int, key: str) -> None:
     """Waits until the API lists one of these (`feed`, `stories`), as it would answer anybody."""
-    while not await asyncio.to_thread(_lists_any, listed, port, key):  # noqa: ASYNC110 -- asked from outside, like anybody
+    while not await asyncio.to_thread(_lists_any, listed, port, key):  # noqa: ASYNC110 -- asks from outside
         await asyncio.sleep(LOOK_SECONDS)
 
 

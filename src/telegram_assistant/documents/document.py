@@ -14,6 +14,10 @@ class BlockKind(StrEnum):
     TEXT = "text"
     NOTE = "note"
     """Small print."""
+    ENTRY = "entry"
+    """An entry of a list."""
+    QUOTE = "quote"
+    """The whole text of somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def items_of(document: Document) -> Iterator[tuple[Block, ...]]:
         yield tuple(item)
 
 
-def numbered(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[str, ...]]:
+def number_references(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[str, ...]]:
     """The item with its references written as [1], [2], …, and what they lead to.
 
     The same link has the same number.

@@ -3,7 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
+from telegram_assistant.documents.document import (
+    Block,
+    BlockKind,
+    Document,
+    Span,
+    items_of,
+    number_references,
+)
 
 MAX_UNITS = 4096
 """Of a message, in UTF-16 code units.
@@ -28,7 +35,7 @@ def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[s
     """
     messages: list[str] = []
     for item in items_of(document):
-        written, _ = numbered(item)
+        written, _ = number_references(item)
         whole = BETWEEN_BLOCKS.join(map(_write_block, written))
         parts = (
             [whole]
@@ -59,17 +66,17 @@ def _divide(block: Block, max_units: int) -> Iterator[str]:
     if _units(whole := _write_block(block)) <= max_units:
         yield whole
         return
-    taken: list[Span] = []
+    current_spans: list[Span] = []
     for piece in _pieces(block.spans):
-        longer = _appended(taken, piece)
-        if taken and _units(_write_block(Block(block.kind, tuple(longer)))) > max_units:
-            yield _write_block(Block(block.kind, tuple(taken)))
+        longer = _append_piece(current_spans, piece)
+        if current_spans and _units(_write_block(Block(block.kind, tuple(longer)))) > max_units:
+            yield _write_block(Block(block.kind, tuple(current_spans)))
             longer = [Span(piece.text.lstrip(), piece.link)]
-        taken = longer
-    yield _write_block(Block(block.kind, tuple(taken)))
+        current_spans = longer
+    yield _write_block(Block(block.kind, tuple(current_spans)))
 
 
-def _appended(spans: list[Span], piece: Span) -> list[Span]:
+def _append_piece(spans: list[Span], piece: Span) -> list[Span]:
     if spans and spans[-1].link == piece.link:
         return [*spans[:-1], Span(spans[-1].text + piece.text, piece.link)]
     return [*spans, piece]

@@ -3,7 +3,14 @@
 import re
 from html import escape
 
-from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
+from telegram_assistant.documents.document import (
+    Block,
+    BlockKind,
+    Document,
+    Span,
+    items_of,
+    number_references,
+)
 
 _REFERENCE = re.compile(r"\[\d+\]")
 _TAGS = {
@@ -11,7 +18,10 @@ _TAGS = {
     BlockKind.HEADING: ("h2", "font-size:18px;line-height:1.3;margin:28px 0 4px"),
     BlockKind.TEXT: ("p", "margin:4px 0"),
     BlockKind.NOTE: ("p", "margin:4px 0;font-size:13px;color:#667"),
+    BlockKind.ENTRY: ("p", "margin:4px 0"),
+    BlockKind.QUOTE: ("blockquote", "margin:8px 0;white-space:pre-wrap"),
 }
+_BULLETS = {BlockKind.ENTRY: "• "}
 _LINK = "color:#1f5fa8;text-decoration:none"
 
 
@@ -24,7 +34,7 @@ def write_html(document: Document, *, language: str) -> str:
     """As a page that mail programs show: styles stand in the tags, nothing is loaded,
     everything is escaped.
     """
-    body = "\n".join(_tag(block) for item in items_of(document) for block in numbered(item)[0])
+    body = "\n".join(_tag(block) for item in items_of(document) for block in number_references(item)[0])
     frame = (
         "margin:0 auto;max-width:640px;padding:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,sans-serif"
     )
@@ -38,13 +48,15 @@ def write_html(document: Document, *, language: str) -> str:
 def write_fragment(document: Document) -> str:
     """As a part of a page that others show: without styles, everything is escaped."""
     return "\n".join(
-        _tag(written, is_styled=False) for item in items_of(document) for written in numbered(item)[0]
+        _tag(written, is_styled=False)
+        for item in items_of(document)
+        for written in number_references(item)[0]
     )
 
 
 def _plain_item(item: tuple[Block, ...]) -> str:
-    written, links = numbered(item)
-    lines = ["".join(map(_plain_span, block.spans)) for block in written]
+    written, links = number_references(item)
+    lines = [_BULLETS.get(block.kind, "") + "".join(map(_plain_span, block.spans)) for block in written]
     return "\n".join((*lines, *(f"[{number}] {link}" for number, link in enumerate(links, start=1))))
 
 

@@ -13,6 +13,7 @@ HOW_TO_WRITE = Reason(
     "a day like 2026-11-01 or 01.11.2026, a month like 2026-11, a year, today, yesterday, "
     "or 7d for a week ago",
 )
+TODAY, YESTERDAY = {"today", "сегодня"}, {"yesterday", "вчера"}
 _AGO = re.compile(r"(\d{1,4})([dw])", re.ASCII)
 _ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
@@ -39,8 +40,10 @@ def days_in(text: str, today: date) -> tuple[date, date]:
 
 
 def _span(text: str, today: date) -> tuple[date, date]:
-    if text in {"today", "yesterday"}:
-        return _one(today if text == "today" else today - timedelta(days=1))
+    if text in TODAY:
+        return _one(today)
+    if text in YESTERDAY:
+        return _one(today - timedelta(days=1))
     if ago := _AGO.fullmatch(text):
         return _one(today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1)))
     if dotted := _DOTTED.fullmatch(text):

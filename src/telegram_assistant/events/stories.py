@@ -27,11 +27,11 @@ class PostGrouped(Event):
         **facts: object,
     ) -> Self:
         """One event for each story that a revision of a post is found to be in, and one without any."""
-        made = super().about(
+        event = super().about(
             post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts
         )
-        return made.model_copy(
-            update={"event_id": event_id_of(cls.NAME, post_id, revision, made.story_id or "")}
+        return event.model_copy(
+            update={"event_id": event_id_of(cls.NAME, post_id, revision, event.story_id or "")}
         )
 
 
@@ -54,11 +54,11 @@ class StoryChanged(Event):
         **facts: object,
     ) -> Self:
         """One event for each story and kind of change that a revision of a post causes."""
-        made = super().about(
+        event = super().about(
             post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts
         )
-        return made.model_copy(
+        return event.model_copy(
             update={
-                "event_id": event_id_of(cls.NAME, post_id, revision, f"{made.story_id} {made.change.value}")
+                "event_id": event_id_of(cls.NAME, post_id, revision, f"{event.story_id} {event.change.value}")
             }
         )

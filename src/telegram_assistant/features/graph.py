@@ -154,7 +154,7 @@ class GraphScope:
 
     async def questions(self) -> GraphQuestions:
         if self.graph is None:
-            raise Missing(Reason("graph_off", "the graph is off: NEO4J_URI is empty"))
+            raise Missing(Reason("graph_off", "the graph of forwards is switched off on this server"))
         return GraphQuestions(self.graph, await self.stores.forwards.visible())
 
     async def places(self, only: Collection[ChannelId] | None = None) -> "Places":
@@ -173,7 +173,7 @@ class Places:
 
     followed: Mapping[ChannelId, FollowedChannel]
 
-    def of(self, channel_id: ChannelId) -> GraphChannel:
+    def channel_of(self, channel_id: ChannelId) -> GraphChannel:
         channel = self.followed.get(channel_id)
         return (
             GraphChannel(channel_id)
@@ -181,16 +181,16 @@ class Places:
             else GraphChannel(channel_id, channel.title, is_followed=True)
         )
 
-    def named(self, shared: SharedItem) -> SharedItem:
+    def name_channel(self, shared: SharedItem) -> SharedItem:
         """Replaces a channel's id by its title if the tenant follows it."""
-        place = self.of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
+        place = self.channel_of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
         return shared if place is None or not place.title else SharedItem(shared.kind, place.title)
 
     def posts_of(self, appearances: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
             SharingPost(
                 appearance.post_id,
-                self.of(appearance.post_id.channel_id),
+                self.channel_of(appearance.post_id.channel_id),
                 appearance.posted_at,
                 link_to(appearance.post_id, channel.username),
             )
@@ -211,8 +211,8 @@ async def who_forwards(
     )
     forwarded = tuple(
         ForwardEdge(
-            places.of(forwarding.channel_id),
-            places.of(forwarding.source_id),
+            places.channel_of(forwarding.channel_id),
+            places.channel_of(forwarding.source_id),
             forwarding.posts,
             forwarding.first_day,
             forwarding.last_day,
@@ -222,7 +222,7 @@ async def who_forwards(
     return ForwardingChannels(scope.since, by, forwarded)
 
 
-async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spread:
+async def trace_spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spread:
     """Returns how the post spread, or the one that it forwards.
 
     Raises Missing if the tenant sees nothing of it.
@@ -235,7 +235,7 @@ async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spr
         else post_id
     )
     appearances, by = await scope.either(
-        lambda engine: engine.forwards_of(origin, since=scope.since, limit=limit)
+        lambda engine: engine.list_forwards(origin, since=scope.since, limit=limit)
     )
     places = await scope.places()
     original = places.posts_of(await scope.stores.forwards.appearances([origin]))
@@ -244,16 +244,18 @@ async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spr
         raise Missing(
             Reason(
                 "post_unknown_by_id",
-                "there is no post {post_id} in the channels that you follow",
+                "your channels have no post {post_id}",
                 post_id=str(post_id),
             )
         )
-    return Spread(origin, places.of(origin.channel_id), scope.since, by, next(iter(original), None), forwards)
+    return Spread(
+        origin, places.channel_of(origin.channel_id), scope.since, by, next(iter(original), None), forwards
+    )
 
 
 async def first_seen(scope: GraphScope, post_id: PostId) -> FirstSeen:
     """Returns the original post if its channel is followed, otherwise the first post that forwards it."""
-    post_spread = await spread(scope, post_id, limit=1)
+    post_spread = await trace_spread(scope, post_id, limit=1)
     first = post_spread.original or next(iter(post_spread.forwards), None)
     return FirstSeen(post_spread.since, post_spread.by, first, is_original=post_spread.original is not None)
 
@@ -287,11 +289,11 @@ async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: i
     places = await scope.places()
     similar = tuple(
         Similar(
-            places.of(neighbour.channel_id),
+            places.channel_of(neighbour.channel_id),
             neighbour.score,
             neighbour.shared,
-            tuple(map(places.named, neighbour.examples)),
+            tuple(map(places.name_channel, neighbour.examples)),
         )
         for neighbour in neighbours
     )
-    return SimilarChannels(places.of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)
+    return SimilarChannels(places.channel_of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)

@@ -14,7 +14,7 @@ SERVER = "telegram_assistant.graph.server"
 
 
 @asynccontextmanager
-async def opened_graph(settings: GraphSettings, *, name: str) -> AsyncIterator[Graph | None]:
+async def open_graph(settings: GraphSettings, *, name: str) -> AsyncIterator[Graph | None]:
     """The graph; None if it is off.
 
     Raises CannotStart if the address is invalid; an unavailable server does not prevent the start.

@@ -60,7 +60,7 @@ class GraphQuestions:
             for row in rows
         )
 
-    async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
+    async def list_forwards(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
         moments = {
             str(channel_id): micros(datetime.combine(day, time.min, UTC))
@@ -93,7 +93,10 @@ class GraphQuestions:
         )
         return tuple(
             Likeness(
-                ChannelId(row["channel"]), round(row["score"], 6), row["shared"], _shared(row["examples"])
+                ChannelId(row["channel"]),
+                round(row["score"], 6),
+                row["shared"],
+                _shared_items_of(row["examples"]),
             )
             for row in rows
         )
@@ -112,7 +115,7 @@ def _post(channel: int, message: int) -> PostId:
     return PostId(ChannelId(channel), MessageId(message))
 
 
-def _shared(examples: Sequence[Sequence[str]]) -> tuple[SharedItem, ...]:
+def _shared_items_of(examples: Sequence[Sequence[str]]) -> tuple[SharedItem, ...]:
     return tuple(
         SharedItem(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what)
         for label, what in examples

@@ -53,7 +53,7 @@ class Neo4jServer:
         """Runs a query without retries: the caller does not wait for a second try,
         because PostgreSQL may answer instead.
         """
-        with answered():
+        with translate_errors():
             async with (
                 asyncio.timeout(QUESTION_TIMEOUT_SECONDS),
                 self.driver.session(default_access_mode=READ_ACCESS) as session,
@@ -67,12 +67,18 @@ class Neo4jServer:
 
             return await work(run)
 
-        with answered():
+        with translate_errors():
             async with asyncio.timeout(WRITE_TIMEOUT_SECONDS), self.driver.session() as session:
                 return await session.execute_write(within)
 
-    async def alone(self, text: str, *, takes_long: bool = False, **values: Any) -> None:  # noqa: ANN401 -- as above
-        with answered():
+    async def alone(
+        self,
+        text: str,
+        *,
+        takes_long: bool = False,
+        **values: Any,  # noqa: ANN401 -- as above
+    ) -> None:
+        with translate_errors():
             async with (
                 asyncio.timeout(None if takes_long else WRITE_TIMEOUT_SECONDS),
                 self.driver.session() as session,
@@ -81,7 +87,7 @@ class Neo4jServer:
 
 
 @contextmanager
-def answered() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Translates the errors of a lost or overloaded server into Busy;
     errors in our statements are raised unchanged.
     """

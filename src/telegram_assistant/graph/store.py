@@ -32,7 +32,7 @@ SOUGHT = (("Day", "day"), ("Post", "at"))
 class Generations:
     """The generation that answers queries, and the one being built."""
 
-    shown: int | None = None
+    answering: int | None = None
     building: int | None = None
     epoch: str | None = None
     """The epoch of the streams when the shown generation was begun; after a loss of Redis it differs."""
@@ -41,7 +41,7 @@ class Generations:
 
     @property
     def written(self) -> tuple[int, ...]:
-        return tuple(generation for generation in (self.shown, self.building) if generation is not None)
+        return tuple(generation for generation in (self.answering, self.building) if generation is not None)
 
 
 class Graph:
@@ -58,7 +58,7 @@ class Graph:
 
     async def generations(self) -> Generations:
         rows = await self._server.read(
-            f"MATCH {self._state} RETURN g.shown AS shown, g.building AS building, g.epoch AS epoch, "
+            f"MATCH {self._state} RETURN g.shown AS answering, g.building AS building, g.epoch AS epoch, "
             "g.last AS last"
         )
         return next((Generations(**row) for row in rows), Generations())
@@ -97,8 +97,8 @@ class Graph:
 
     async def _put(self, rows: Rows, run: RunStatement, number: int) -> None:
         for statement in WRITE:
-            if wanted := rows[statement.rows]:
-                await run(self._cypher(statement.text, number), rows=wanted)
+            if statement_rows := rows[statement.rows]:
+                await run(self._cypher(statement.text, number), rows=statement_rows)
 
     async def _forget(self, number: int, before: date) -> int:
         values = {
@@ -128,10 +128,10 @@ class Graph:
 
         Raises Busy if none is shown.
         """
-        generation = (await self.generations()).shown
+        generation = (await self.generations()).answering
         while generation is not None:
             rows = await self._server.read(self._cypher(text, generation), **values)
-            before, generation = generation, (await self.generations()).shown
+            before, generation = generation, (await self.generations()).answering
             if generation == before:
                 return rows
         raise Busy(Reason("graph_filling", "the graph is being filled"), retry_after_seconds=60)
@@ -140,12 +140,12 @@ class Graph:
 
     async def begin(self, epoch: str | None = None) -> int:
         """Creates an empty generation; from now on posts are written into it too. Drops abandoned ones."""
-        known = await self.generations()
-        if known.building is not None:
+        generations = await self.generations()
+        if generations.building is not None:
             await self._server.alone(f"MATCH {self._state} SET g.building = NULL")
-        for left in await self._existing() - {known.shown}:
+        for left in await self._existing() - {generations.answering}:
             await self._drop(left)
-        number = known.last + 1
+        number = generations.last + 1
         await self._server.alone(
             f"CREATE CONSTRAINT {self._name}_one IF NOT EXISTS FOR (g:{self._name}_Graph) REQUIRE g.name IS "
             "UNIQUE"
@@ -167,7 +167,7 @@ class Graph:
 
     async def switch(self, number: int) -> None:
         """Atomically makes queries use this generation, then drops the former one."""
-        former = (await self.generations()).shown
+        former = (await self.generations()).answering
         assignments = "g.shown = $number, g.building = NULL, g.epoch = g.next_epoch"
         await self._server.alone(
             f"MATCH {self._state} WHERE g.building = $number SET {assignments}", number=number
@@ -177,7 +177,7 @@ class Graph:
 
     async def hide(self) -> None:
         """Stops queries to an incomplete generation, and drops it."""
-        former = (await self.generations()).shown
+        former = (await self.generations()).answering
         if former is not None:
             await self._server.alone(f"MATCH {self._state} SET g.shown = NULL")
             await self._drop(former)
@@ -193,11 +193,11 @@ class Graph:
         """The existing generations, by their constraints, which are dropped last;
         includes half-built and half-dropped ones.
         """
-        named = re.compile(rf"{self._name}_(?:{'|'.join(KEYS)})_(\d+)_\w+")
+        constraint_pattern = re.compile(rf"{self._name}_(?:{'|'.join(KEYS)})_(\d+)_\w+")
         return {
             int(match[1])
             for row in await self._server.read("SHOW CONSTRAINTS YIELD name")
-            if (match := named.fullmatch(row["name"]))
+            if (match := constraint_pattern.fullmatch(row["name"]))
         }
 
     async def _drop(self, number: int) -> None:
@@ -224,7 +224,7 @@ class Graph:
 
     async def _lock_generations(self, run: RunStatement) -> tuple[int, ...]:
         held = await run(
-            f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, "
+            f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS answering, "
             "g.building AS building"
         )
         return next((Generations(**row).written for row in held), ())

@@ -124,10 +124,10 @@ class Holder:
         try:
             await step()
         except Busy as busy:
-            self._outage.failed(busy)
+            self._outage.log_failure(busy)
             self._health.report(PART, State.FAILING, str(busy))
         else:
-            self._outage.recovered()
+            self._outage.log_recovery()
             self._health.report(PART, State.OK, f"uses {len(self._tasks)}")
 
     async def _take(self, stopping: asyncio.Event) -> None:
@@ -181,7 +181,7 @@ class Holder:
         outage = self._account_outages.setdefault(
             account_id, OutageLog(f"account {account_id}", account_id=account_id)
         )
-        recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, outage.recovered)
+        recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, outage.log_recovery)
         try:
             session = await self._open_session(held)
             if held.state is AccountState.LOGGING_OUT:
@@ -197,9 +197,9 @@ class Holder:
         except LeaseLost:
             log.warning("lease_lost", account_id=account_id)
         except Busy as busy:
-            outage.failed(busy)
+            outage.log_failure(busy)
         except Exception as error:  # noqa: BLE001 -- its traceback is logged, and the account is taken again
-            outage.failed(f"{type(error).__name__}: {error}", error=error)
+            outage.log_failure(f"{type(error).__name__}: {error}", error=error)
         finally:
             recovery.cancel()
 

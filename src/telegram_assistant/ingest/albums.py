@@ -20,9 +20,9 @@ async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callab
         try:
             closed = await albums.close(clock())
             await albums.announce_overdue(clock())
-            outage.recovered()
+            outage.log_recovery()
         except Busy as busy:
-            outage.failed(busy)
+            outage.log_failure(busy)
             closed = 0
         if not closed:
             await sleep_unless(stopping, LOOK_SECONDS)

@@ -114,11 +114,11 @@ class ChannelResolver:
                     folders_at = self._waits.now() + FOLDER_LOOK_SECONDS
                     await self._check_folders()
                 is_idle = not await self.turn()
-                self._outage.recovered()
+                self._outage.log_recovery()
                 if is_idle:
                     await sleep_unless(stopping, IDLE_SECONDS)
             except Busy as busy:
-                self._outage.failed(busy, is_routine=isinstance(busy, Flooded))
+                self._outage.log_failure(busy, is_routine=isinstance(busy, Flooded))
                 await sleep_unless(stopping, min(busy.retry_after_seconds, 60.0))
 
     async def turn(self) -> bool:
@@ -148,7 +148,7 @@ class ChannelResolver:
             return
         await self._planning.give_accounts()
         if request.kind is RequestKind.ACCESS:
-            await self._planning.read_with(self._account_id, resolved.channels[0].channel_id)
+            await self._planning.make_due_for(self._account_id, resolved.channels[0].channel_id)
         await self._queue.answer(
             request.request_id,
             RequestState.DONE,
@@ -172,9 +172,9 @@ class ChannelResolver:
     async def _check_folders(self) -> None:
         try:
             await self.folders.check_due()
-            self._folders_outage.recovered()
+            self._folders_outage.log_recovery()
         except Busy as busy:
-            self._folders_outage.failed(busy, is_routine=True, seconds=round(busy.retry_after_seconds))
+            self._folders_outage.log_failure(busy, is_routine=True, seconds=round(busy.retry_after_seconds))
 
     async def _resolve(self, request: ClaimedRequest) -> Resolved:  # noqa: PLR0911 -- one for each kind
         match request.kind:
@@ -187,7 +187,7 @@ class ChannelResolver:
             case RequestKind.DIALOGS:
                 return await self._resolve_joined(request)
             case RequestKind.LIST:
-                shared = await self._reader.shared_folder(request.reference)
+                shared = await self._reader.load_shared_folder(request.reference)
                 return replace(
                     await self._follow(request, shared.channels), left_out=_describe_left_out(shared)
                 )
@@ -197,12 +197,12 @@ class ChannelResolver:
                     [channel.channel for channel in listing.channels], _describe_left_out(listing)
                 )
             case RequestKind.LISTING:
-                return Resolved((), listed=await self._joined.read(request))
+                return Resolved((), listed=await self._joined.read_joined(request))
             case RequestKind.PICK:
                 channel, is_new = await self._joined.follow(request)
                 return Resolved([channel], was_followed=not is_new)
             case RequestKind.UNREADABLE:
-                raise Rejected(Reason("line_names_no_channel", "this line names no channel"))
+                raise Rejected(Reason("line_names_no_channel", "this line has no channel"))
 
     async def _resolve_name(self, request: ClaimedRequest) -> Resolved:
         """Resolve a name.
@@ -211,7 +211,7 @@ class ChannelResolver:
         """
         await self._wait_for_turn()
         begun = self._waits.now()
-        stored = await self._channels.named(request.reference)
+        stored = await self._channels.find_by_username(request.reference)
         looked_up = (
             None
             if stored is not None and not stored.is_private
@@ -236,7 +236,7 @@ class ChannelResolver:
         """
         cursor, channels, was_followed = parse_cursor(request.progress), list[Channel](), True
         while True:
-            page, cursor = await self._reader.joined(cursor)
+            page, cursor = await self._reader.load_joined(cursor)
             resolved = await self._follow(request, page)
             channels += resolved.channels
             was_followed = was_followed and (resolved.was_followed or not page)

@@ -20,7 +20,7 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 LOOK_EVERY = timedelta(hours=1)
-GONE = Reason("folder_gone", "there is no such folder at Telegram any more; its channels are still followed")
+GONE = Reason("folder_gone", "this folder no longer exists in Telegram; you still follow its channels")
 
 
 class FolderFollower:
@@ -58,7 +58,7 @@ class FolderFollower:
             raise Rejected(
                 Reason(
                     "folder_unknown_at_telegram",
-                    "account {account_id} has no folder {title!r} at Telegram; it has: {names}",
+                    "account {account_id} has no folder {title!r} in Telegram; it has: {names}",
                     account_id=self._account_id,
                     title=title,
                     names=names,
@@ -95,7 +95,7 @@ class FolderFollower:
 
     async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
-        listed = await self._joined() if folder.has_all_channels else {}
+        listed = await self._load_joined() if folder.has_all_channels else {}
         inside = {chat.channel_id: chat for chat in folder.chats} | {
             channel_id: Readable(channel_id, channel.access_hash)
             for channel_id, channel in listed.items()
@@ -130,11 +130,11 @@ class FolderFollower:
             )
         return Listing(channels, listing.groups, listing.closed)
 
-    async def _joined(self) -> Mapping[ChannelId, FoundChannel]:
+    async def _load_joined(self) -> Mapping[ChannelId, FoundChannel]:
         listed: dict[ChannelId, FoundChannel] = {}
         cursor: DialogCursor | None = None
         while True:
-            page, cursor = await self._reader.joined(cursor)
+            page, cursor = await self._reader.load_joined(cursor)
             listed |= {channel.channel.channel_id: channel for channel in page}
             if cursor is None:
                 return listed

@@ -35,7 +35,7 @@ class JoinedLists:
         self._channels = channels
         self._clock = clock
 
-    async def read(self, request: ClaimedRequest) -> int:
+    async def read_joined(self, request: ClaimedRequest) -> int:
         """List joined channels page by page; return how many.
 
         If Telegram makes us wait for a page, the next attempt starts with that page.
@@ -43,7 +43,7 @@ class JoinedLists:
         assert request.tenant_id is not None  # only requests for access have no tenant
         cursor = parse_cursor(request.progress)
         while True:
-            page, cursor = await self._reader.joined(cursor)
+            page, cursor = await self._reader.load_joined(cursor)
             joined = [channel for channel in page if channel.joined]
             await self._listings.keep(
                 request.tenant_id, self._account_id, request.request_id, joined, at=self._clock()
@@ -63,11 +63,11 @@ class JoinedLists:
             raise Rejected(
                 Reason(
                     "picked_channel_not_listed",
-                    "none of your accounts is in this channel any more; "
-                    "read the list of joined channels again",
+                    "none of your accounts is in this channel any more; load the list of joined channels "
+                    "again",
                 )
             )
-        channel = listed.found
+        channel = listed.channel
         await self._channels.open_to(
             listed.account_id,
             channel.channel,
@@ -75,8 +75,8 @@ class JoinedLists:
             joined=channel.joined,
             read_at=listed.listed_at,
         )
-        wanted = replace(request.subscription, channel_id=channel.channel.channel_id)
-        return channel.channel, await self._channels.subscribe(request.tenant_id, wanted)
+        subscription = replace(request.subscription, channel_id=channel.channel.channel_id)
+        return channel.channel, await self._channels.subscribe(request.tenant_id, subscription)
 
 
 def dump_cursor(cursor: DialogCursor) -> str:

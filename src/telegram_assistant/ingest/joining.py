@@ -43,13 +43,13 @@ class Joiner:
         if not self.per_day:
             return None
         budget, now = joins_budget(self.per_day), time.monotonic()
-        meter = meter_of(budget, (await self.limits.of(self.account_id)).get(budget.method), now)
+        meter = meter_of(budget, (await self.limits.load_meters(self.account_id)).get(budget.method), now)
         if meter.blocked_seconds(now) or meter.seconds_until(now, Cost()):
             return None
         chosen = await self._choose()
         if chosen is None:
             return None
-        await self.limits.keep(self.account_id, budget.method, meter.take(now, Cost()).kept(now))
+        await self.limits.keep(self.account_id, budget.method, meter.take(now, Cost()).take_snapshot(now))
         try:
             await self.reader.join_public(Readable(chosen.channel_id, chosen.access_hash))
         except TooManyChannels as error:
@@ -59,7 +59,7 @@ class Joiner:
                 why=str(error),
                 what_to_do="leave channels, or set PUSH_JOINS_PER_DAY=0",
             )
-            await self.limits.keep(self.account_id, budget.method, meter.block(now, DAY).kept(now))
+            await self.limits.keep(self.account_id, budget.method, meter.block(now, DAY).take_snapshot(now))
             return None
         except Rejected as error:
             self._refused.add(chosen.channel_id)

@@ -6,6 +6,7 @@ Only this role holds sessions, so it asks.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from uuid import UUID
 
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, mask_phone
@@ -32,8 +33,8 @@ SCAN_SECONDS = 1.0
 """How often to check that the person is still there while a QR code waits to be scanned."""
 MAX_WRONG_ANSWERS = 5
 MIN_DIGITS, MAX_DIGITS = 7, 15
-WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of the ingest role says more")
-NO_NUMBER = Reason("login_not_a_number", "that is no phone number; write it with + and the country code")
+WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of the ingest role has details")
+NO_NUMBER = Reason("login_not_a_number", "this is not a phone number; write it with + and the country code")
 
 type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[LoginDialog]]
 
@@ -74,9 +75,9 @@ class LoginWorker:
                         serving.add(task)
                         task.add_done_callback(serving.discard)
                     self._health.report(PART, State.OK, f"serves {len(serving)}")
-                    outage.recovered()
+                    outage.log_recovery()
                 except Busy as busy:
-                    outage.failed(busy)
+                    outage.log_failure(busy)
                     self._health.report(PART, State.FAILING, str(busy))
                 await sleep_unless(stopping, self._look_seconds)
         finally:
@@ -117,7 +118,7 @@ class LoginWorker:
     async def _by_phone(self, questions: "Questions") -> AccountId:
         mistake: Reason | None = None
         for _ in range(MAX_WRONG_ANSWERS):
-            phone = await questions.ask(LoginState.PHONE_WANTED, mistake)
+            phone = await questions.ask_person(LoginState.PHONE_WANTED, mistake)
             if not MIN_DIGITS <= sum(character.isdecimal() for character in phone) <= MAX_DIGITS:
                 mistake = NO_NUMBER
                 continue
@@ -131,9 +132,7 @@ class LoginWorker:
                 mistake = error.reason
             else:
                 return account_id
-        raise Rejected(
-            Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again")
-        )
+        raise Rejected(Reason("login_too_many_wrong_answers", "too many wrong answers; start again"))
 
     async def _log_in_to(
         self, account_id: AccountId, phone: str, phone_print: bytes, questions: "Questions"
@@ -171,7 +170,7 @@ class LoginWorker:
         """Save the session. Only now the owner is known, and whether the account was here before."""
         prints = self._vault.prints(me.phone)
         try:
-            account_id = await self._logins.known_account(
+            account_id = await self._logins.find_earlier_account(
                 attempt_id, new_account_id, user_id=me.user_id, prints=prints
             )
         except Rejected:
@@ -223,7 +222,7 @@ class Questions:
             raise Rejected(
                 Reason(
                     "login_without_sealing_key",
-                    "the login was started without a key to seal the code with; begin again",
+                    "the login was started without a key to seal the code; start again",
                 )
             )
         self._codes_shown += 1
@@ -234,22 +233,21 @@ class Questions:
         """Raise Rejected if the person has left or the time is over."""
         await self._logins.take_answer(self.attempt_id)
 
-    async def ask(self, wanted: LoginState, mistake: Reason | None = None) -> str:
+    async def ask_person(self, state: LoginState, mistake: Reason | None = None) -> str:
         """Ask and wait for the answer. Raises Rejected if the login ends first."""
         number = await self._logins.ask(
-            self.attempt_id, wanted, public_key=self._receiver.public_key, error=mistake
+            self.attempt_id, state, public_key=self._receiver.public_key, error=mistake
         )
-        while (sealed := await self._logins.take_answer(self.attempt_id)) is None:  # noqa: ASYNC110 -- another process answers
+        take = partial(self._logins.take_answer, self.attempt_id)
+        while (sealed := await take()) is None:  # noqa: ASYNC110 -- another process answers
             await asyncio.sleep(ANSWER_SECONDS)
         return self._receiver.open(sealed, question=f"{self.attempt_id}/{number}").strip()
 
-    async def ask_until_right[T](self, wanted: LoginState, give: Callable[[str], Awaitable[T]]) -> T:
+    async def ask_until_right[T](self, state: LoginState, give: Callable[[str], Awaitable[T]]) -> T:
         mistake: Reason | None = None
         for _ in range(MAX_WRONG_ANSWERS):
             try:
-                return await give(await self.ask(wanted, mistake))
+                return await give(await self.ask_person(state, mistake))
             except WrongAnswer as error:
                 mistake = error.reason
-        raise Rejected(
-            Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again")
-        )
+        raise Rejected(Reason("login_too_many_wrong_answers", "too many wrong answers; start again"))

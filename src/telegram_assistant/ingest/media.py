@@ -44,8 +44,8 @@ RETRY_AFTER_SECONDS = 10.0
 MAX_RENEWALS = 3
 """How often a reference may expire within one file."""
 
-DATA_CENTER_SILENT = Reason("data_center_silent", "the data centre that has it does not answer")
-STORE_AWAY = Reason("file_store_away", "fetched; the store for files is away")
+DATA_CENTER_SILENT = Reason("data_center_silent", "the data centre of the file does not answer")
+STORE_AWAY = Reason("file_store_away", "downloaded, but the file store is unavailable")
 
 type Locations = Mapping[tuple[int, int], LocatedFile]
 
@@ -96,7 +96,7 @@ class MediaFetcher:
             try:
                 idle = not await self.step()
                 failures = 0
-                self._outage.recovered()
+                self._outage.log_recovery()
                 self._report_room(None)
             except Busy as busy:
                 if isinstance(busy, NoRoom):
@@ -106,7 +106,7 @@ class MediaFetcher:
                     busy, Flooded
                 ):  # reconnect soon after a lost connection, then with growing pauses
                     pause, failures = min(pause, FIRST_PAUSE_SECONDS * 2**failures), failures + 1
-                self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
+                self._outage.log_failure(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
                 await sleep_unless(self._stopping, pause)
             else:
                 await sleep_unless(self._stopping, IDLE_SECONDS if idle else 0.0)
@@ -125,11 +125,11 @@ class MediaFetcher:
         await self._require_room()
         await self._update_queue_metric()
         jobs = await self._media.due(self._account_id, most=BATCH)
-        done, unreachable = set[tuple[int, bool]](), set[int]()
+        fetched, unreachable = set[tuple[int, bool]](), set[int]()
         for _, group in itertools.groupby(
             sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id
         ):
-            await self._fetch_some(list(group), done, unreachable)
+            await self._fetch_some(list(group), fetched, unreachable)
         return bool(jobs)
 
     async def _require_room(self) -> None:
@@ -143,7 +143,7 @@ class MediaFetcher:
             MEDIA_QUEUE.labels(self._account_id).set(await self._media.waiting(self._account_id))
 
     async def _fetch_some(
-        self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]], unreachable: set[int]
+        self, jobs: Sequence[MediaJob], fetched: set[tuple[int, bool]], unreachable: set[int]
     ) -> None:
         """Download files of one channel. A failure counts against the attempts of its own file and stops no
         other.
@@ -159,9 +159,9 @@ class MediaFetcher:
         for job in jobs:
             if self._stopping.is_set():
                 return
-            if (job.media_id, job.is_photo) not in done and _dc_of(job, locations) not in unreachable:
+            if (job.media_id, job.is_photo) not in fetched and _dc_of(job, locations) not in unreachable:
                 await self._fetch_or_postpone(job, locations, unreachable)
-                done.add((job.media_id, job.is_photo))
+                fetched.add((job.media_id, job.is_photo))
         waiting = [job for job in jobs if _dc_of(job, locations) in unreachable]
         if waiting:
             await self._media.postpone(waiting, DATA_CENTER_SILENT, seconds=RETRY_AFTER_SECONDS)
@@ -182,13 +182,13 @@ class MediaFetcher:
             if dc_id is None or self._client.is_home_data_center(dc_id):
                 raise
             unreachable.add(dc_id)
-            self._outage_of(dc_id).failed(busy, is_routine=True)
+            self._outage_of(dc_id).log_failure(busy, is_routine=True)
         except Exception as error:
             log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
             await self._fail(job, describe_bug(error))
         else:
             if (dc_id := _dc_of(job, locations)) is not None:
-                self._outage_of(dc_id).recovered()
+                self._outage_of(dc_id).log_recovery()
 
     def _outage_of(self, dc_id: int) -> OutageLog:
         part = f"files of account {self._account_id} in data centre {dc_id}"
@@ -207,7 +207,7 @@ class MediaFetcher:
         )
 
     async def _fetch(self, job: MediaJob, locations: Locations) -> None:
-        with self._spool.opened(job.media_id, is_photo=job.is_photo) as spooled:
+        with self._spool.open_file(job.media_id, is_photo=job.is_photo) as spooled:
             if spooled.size_bytes != job.size_bytes:
                 job = await self._download(job, spooled, locations)
             if spooled.size_bytes == job.size_bytes:
@@ -235,7 +235,7 @@ class MediaFetcher:
                     raise Rejected(
                         Reason(
                             "file_reference_expires",
-                            "the reference to the file expires at once, again and again",
+                            "the reference to the file keeps expiring immediately",
                         )
                     ) from error
                 location = _location_of(job, await self._locate([job]))
@@ -244,7 +244,7 @@ class MediaFetcher:
             if len(part) != min(part_size, location.size_bytes - spooled.size_bytes):
                 spooled.truncate(0)
                 raise Rejected(
-                    Reason("file_other_size", "Telegram gives another number of bytes than it says")
+                    Reason("file_other_size", "Telegram sent a different number of bytes than announced")
                 )
             spooled.append(part)
         return job
@@ -259,22 +259,22 @@ class MediaFetcher:
         sha256 = await asyncio.to_thread(spooled.sha256)
         await self._media.reserve(sha256, job.size_bytes, job.mime)
         try:
-            await self._put(sha256, job.size_bytes, spooled.path)
+            await self._store_file(sha256, job.size_bytes, spooled.path)
         except Busy as busy:
             self._store_retry_at = time.monotonic() + busy.retry_after_seconds
-            self._store_outage.failed(busy, seconds=busy.retry_after_seconds)
+            self._store_outage.log_failure(busy, seconds=busy.retry_after_seconds)
             await self._media.postpone(
                 [job],
-                Reason("file_fetched_but", "fetched; {why}", why=busy.reason),
+                Reason("file_fetched_but", "downloaded, but {why}", why=busy.reason),
                 seconds=busy.retry_after_seconds,
             )
             return
-        self._store_outage.recovered()
-        await self._media.stored(job, sha256, job.size_bytes)
+        self._store_outage.log_recovery()
+        await self._media.mark_stored(job, sha256, job.size_bytes)
         self._spool.remove(job.media_id, is_photo=job.is_photo)
 
-    async def _put(self, sha256: bytes, size_bytes: int, path: Path) -> None:
-        if await self._files.size_of(sha256) != size_bytes:
+    async def _store_file(self, sha256: bytes, size_bytes: int, path: Path) -> None:
+        if await self._files.load_size(sha256) != size_bytes:
             await self._files.put(sha256, path)
 
     async def _fail(self, job: MediaJob, why: Reason) -> None:
@@ -297,9 +297,9 @@ def _dc_of(job: MediaJob, locations: Locations) -> int | None:
 def _location_of(job: MediaJob, locations: Locations) -> LocatedFile:
     location = locations.get((job.message_id, job.ordinal))
     if location is None:
-        raise Rejected(Reason("file_gone", "the message is gone, or shows no file any more"))
+        raise Rejected(Reason("file_gone", "the message was deleted or no longer has a file"))
     if location.media_id != job.media_id:
-        raise Rejected(Reason("file_replaced", "the post shows another file by now"))
+        raise Rejected(Reason("file_replaced", "the post now has another file"))
     if location.size_bytes > job.size_bytes:
-        raise Rejected(Reason("file_larger_than_said", "the file is larger than it was said to be"))
+        raise Rejected(Reason("file_larger_than_said", "the file is larger than announced"))
     return location

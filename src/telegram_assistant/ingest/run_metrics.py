@@ -9,7 +9,7 @@ from datetime import datetime
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.post import Post, PostKind
-from telegram_assistant.ingest.reading.poll import PollRun, RunStatus
+from telegram_assistant.ingest.polling.poll import PollRun, RunStatus
 from telegram_assistant.stores.postgres.channels.hints import ReadChannel
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannel
 from telegram_assistant.telemetry.metrics import (
@@ -58,12 +58,12 @@ def record_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) 
         max(0.0, (now - run.started_at).total_seconds() - waits.seconds)
     )
     LAST_SUCCESS.set(channel_id, now.timestamp())
-    parsed_at = run.started_at if run.stored_something else run.channel.last_parsed_at
+    parsed_at = run.started_at if run.has_stored else run.channel.last_parsed_at
     if parsed_at is not None:
         WATERMARK_AGE.since(channel_id, parsed_at.timestamp())
     _record_newest(channel_id, run.newest_posted_at)
     if (
-        run.inserted and run.channel.last_polled_at is not None
+        run.inserted_count and run.channel.last_polled_at is not None
     ):  # posts found by a first poll were never expected to be fresh
         stored = [post for post in run.fresh if post.message_id in run.new_ids]
         _record_freshness(channel_id, run.channel.tier, stored, before=run.channel.newest_posted_at, now=now)

@@ -102,18 +102,18 @@ class Scheduler:
             self._health.report(
                 PART, State.OK, "this interval is planned" if ours else "another instance plans"
             )
-            self._outage.recovered()
+            self._outage.log_recovery()
             return
         SCHEDULER_LOCK.labels("acquired").inc()
         try:
             await self._tick(facts)
             self._health.report(PART, State.OK, "plans")
-            self._outage.recovered()
+            self._outage.log_recovery()
         except Busy as busy:
             self._report_busy(busy)
 
     def _report_busy(self, busy: Busy) -> None:
-        self._outage.failed(busy)
+        self._outage.log_failure(busy)
         self._health.report(PART, State.FAILING, str(busy))
 
     def _interval_number(self, moment: datetime) -> int:
@@ -209,7 +209,7 @@ class Scheduler:
 
     async def _forget_unfollowed(self) -> None:
         """Delete the marks of channels that nobody follows any more."""
-        unfollowed = await self._planning.unfollowed()
+        unfollowed = await self._planning.list_unfollowed()
         if unfollowed and await self._marks.forget(unfollowed):
             await self._planning.take_accounts(unfollowed)
 

@@ -61,7 +61,7 @@ class Spool:
         self._max_bytes = max_bytes
 
     @contextmanager
-    def opened(self, media_id: int, *, is_photo: bool) -> Iterator[Spooled]:
+    def open_file(self, media_id: int, *, is_photo: bool) -> Iterator[Spooled]:
         """Open and lock a file. Raises Busy if another process has it, or the disk fails."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class Spool:
                 yield Spooled(file, path)
         except BlockingIOError as error:
             raise Busy(
-                Reason("file_fetched_elsewhere", "another process fetches this file"),
+                Reason("file_fetched_elsewhere", "another process is downloading this file"),
                 retry_after_seconds=FULL_SECONDS,
             ) from error
         except OSError as error:

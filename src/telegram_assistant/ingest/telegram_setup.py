@@ -75,9 +75,9 @@ class TelegramConnectionSettings:
         while not stopping.is_set():
             try:
                 await self.report()
-                outage.recovered()
+                outage.log_recovery()
             except Busy as busy:
-                outage.failed(busy)
+                outage.log_failure(busy)
             await sleep_unless(stopping, REPORTED_EVERY_SECONDS)
 
     async def _open(self, name: TelegramSecret, sealed: SealedSecret) -> str:

@@ -62,7 +62,10 @@ _RELATIVE_WORDS = {
     "позавчера": -2,
 }
 _WORDS = re.compile(rf"\b({'|'.join([*_WEEKDAY_WORDS, *_RELATIVE_WORDS])})\b", re.IGNORECASE)
+_OPENS_QUOTATION = re.compile(r"[«\"“]([^«»\"“”]*)$")
+_CLOSES_QUOTATION = re.compile(r"([^«»\"“”]*)[»\"”]")
 DAYS_OF_WEEK = 7
+MAX_NAME_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,41 @@ def dates_in(text: str) -> tuple[WrittenDate, ...]:
             ):
                 dates.append(written_date)
     return tuple(sorted(dates, key=lambda item: item.start))
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeDay:
+    """A word such as «сегодня», and the day that it means in its text."""
+
+    start: int
+    end: int
+    day: date
+
+
+def relative_days_in(text: str, posted_on: date) -> tuple[RelativeDay, ...]:
+    """The words of a text of this day that mean another day tomorrow: «сегодня», "yesterday".
+
+    Without those beside which the text says the day itself, and those in a name: «Россия сегодня».
+    """
+    dates = dates_in(text)
+    written_days = {day for written in dates if written.day is not None for day in written.days(posted_on)}
+    return tuple(
+        RelativeDay(written.start, written.end, day)
+        for written in dates
+        if written.days_from_today is not None and not _is_in_name(text, written)
+        for day in written.days(posted_on)
+        if day not in written_days
+    )
+
+
+def _is_in_name(text: str, written: WrittenDate) -> bool:
+    """A short quotation, or a capital letter inside an English sentence: "USA Today"."""
+    opening = _OPENS_QUOTATION.search(text[: written.start])
+    closing = _CLOSES_QUOTATION.match(text, written.end)
+    if opening is not None and closing is not None:
+        words = f"{opening[1]} {text[written.start : written.end]} {closing[1]}".split()
+        return len(words) <= MAX_NAME_WORDS
+    return text[written.start].isupper() and text[: written.start].rstrip()[-1:].isalnum()
 
 
 def _calendar(

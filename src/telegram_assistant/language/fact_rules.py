@@ -65,7 +65,7 @@ def _numbers(claim: ParsedText, evidence: Evidence) -> Reason | None:
         ):
             return Reason(
                 "citation_number_noun",
-                "the cited posts give another number of “{noun}” than {number!r}",
+                "the cited posts give another number for “{noun}” than {number!r}",
                 noun=quantity.noun,
                 number=written,
             )
@@ -78,7 +78,7 @@ def _ranges(claim: ParsedText, evidence: Evidence) -> Reason | None:
             continue
         if (high, low) in evidence.ranges or not any(_in_order(post, low, high) for post in evidence.posts):
             return Reason(
-                "citation_range", "no cited post says it went from {low} to {high}", low=low, high=high
+                "citation_range", "no cited post gives the range from {low} to {high}", low=low, high=high
             )
     return None
 

@@ -8,12 +8,24 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
+from telegram_assistant.domain.posts.near_copies import ADDRESS
+from telegram_assistant.language.lemmas import MAX_WORD_CHARACTERS
 from telegram_assistant.language.names import key_of, names_in
 from telegram_assistant.language.numbers import numbers_in
+from telegram_assistant.language.russian import analyser
 
 MAX_CHARACTERS = 3_000
 MAX_CHANGES = 8
 MAX_SHOWN = 60
+MAX_CORRECTED = 5
+"""More corrected words are another text."""
+MIN_LETTERS = 4
+MIN_LATIN_LETTERS = 6
+MIN_TWICE_WRONG = 8
+"""Letters of a word that may have two wrong ones."""
+_WORD = re.compile(r"[^\W_]+")
+_VOWEL = re.compile(r"[aeiouyаеиоуыэюя]")
+_DOUBLED = re.compile(r"([^a])\1+")
 _MONTHS = (
     "января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря|"
     "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -34,23 +46,37 @@ _UNCERTAIN = re.compile(
     r"probably|apparently|likely|unconfirmed)\b",
     re.IGNORECASE,
 )
+_EXACT = frozenset({MeaningKind.NUMBER, MeaningKind.DATE})
+"""A comma in a number is no punctuation."""
 _CAPITALISED = re.compile(r"[A-ZА-ЯЁ][\w’'-]+")
 
 
 def meaning_changes(before: str, after: str) -> tuple[MeaningChange, ...]:
-    """At most MAX_CHANGES, the weightiest kinds first."""
-    before, after = before[:MAX_CHARACTERS], after[:MAX_CHARACTERS]
+    """At most MAX_CHANGES, the weightiest kinds first, or the spelling alone. Addresses, mentions and
+    hashtags mean nothing.
+    """
+    before, after = (ADDRESS.sub(" ", text[:MAX_CHARACTERS]) for text in (before, after))
     if before == after:
         return ()
     without_dates = _DATE.sub(" ", before), _DATE.sub(" ", after)
     changes = [
         *_single(MeaningKind.NEGATION, _words(_NEGATION, before), _words(_NEGATION, after)),
-        *_paired(MeaningKind.NUMBER, _numbers(without_dates[0]), _numbers(without_dates[1])),
-        *_paired(MeaningKind.NAME, _names(before), _names(after)),
-        *_paired(MeaningKind.DATE, _words(_DATE, before), _words(_DATE, after)),
+        *_pair_changes(MeaningKind.NUMBER, _numbers(without_dates[0]), _numbers(without_dates[1])),
+        *_pair_changes(MeaningKind.NAME, _names(before), _names(after)),
+        *_pair_changes(MeaningKind.DATE, _words(_DATE, before), _words(_DATE, after)),
         *_single(MeaningKind.CERTAINTY, _words(_UNCERTAIN, before), _words(_UNCERTAIN, after)),
     ]
+    spelling = _spelling_change(before, after)
+    if spelling is not None and all(_is_of_spelling(change, spelling) for change in changes):
+        return (spelling,)
     return tuple(changes[:MAX_CHANGES])
+
+
+def _is_of_spelling(change: MeaningChange, spelling: MeaningChange) -> bool:
+    """Whether the change is no other than the spelling: a misspelt first word looks like a name."""
+    if not spelling.before:
+        return change.kind not in _EXACT
+    return change.kind is MeaningKind.NAME and change.before == spelling.before and not change.after
 
 
 type _Said = list[tuple[str, str]]
@@ -74,7 +100,7 @@ def _names(text: str) -> _Said:
     return sorted(written.items(), key=lambda pair: text.index(pair[1]))
 
 
-def _paired(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:
+def _pair_changes(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:
     """What is gone beside what came, in their order."""
     for old, new in zip_longest(_missing(before, after), _missing(after, before), fillvalue=""):
         yield MeaningChange(kind, old, new)
@@ -94,3 +120,63 @@ def _missing(words: _Said, other: Iterable[tuple[str, str]]) -> list[str]:
         else:
             missing.append(written[:MAX_SHOWN])
     return missing
+
+
+def _spelling_change(before: str, after: str) -> MeaningChange | None:
+    """The first corrected word, or no word if only punctuation, spaces or capitals changed; None where this
+    is not sure.
+    """
+    if before.count("?") != after.count("?"):
+        return None
+    old, new = ([*map(str, _WORD.findall(text))] for text in (before, after))
+    if not old or not new:
+        return None
+    if _fold("".join(old)) == _fold("".join(new)):
+        return MeaningChange(MeaningKind.SPELLING, "", "")
+    if len(old) != len(new):
+        return None
+    corrected = [pair for pair in zip(old, new, strict=True) if _fold(pair[0]) != _fold(pair[1])]
+    if len(corrected) <= MAX_CORRECTED and all(_is_corrected(*map(_fold, pair)) for pair in corrected):
+        return MeaningChange(MeaningKind.SPELLING, *corrected[0])
+    return None
+
+
+def _fold(word: str) -> str:
+    return word.casefold().replace("ё", "е")
+
+
+def _is_corrected(old: str, new: str) -> bool:
+    """Whether one word is a misspelling of the other."""
+    letters = min(len(old), len(new))
+    if letters < MIN_LETTERS or not (old + new).isalpha() or max(len(old), len(new)) > MAX_WORD_CHARACTERS:
+        return False
+    if _distance(old, new) > (2 if letters >= MIN_TWICE_WRONG else 1):
+        return False
+    words = analyser()
+    if words is not None and not old.isascii() and not new.isascii():
+        return not words.word_is_known(old) and words.word_is_known(new)
+    return letters >= MIN_LATIN_LETTERS and _sounds_alike(old, new)
+
+
+def _sounds_alike(old: str, new: str) -> bool:
+    """Without a dictionary: only vowels within the word and doubled letters differ."""
+    return old[0] == new[0] and old[-1] == new[-1] and _skeleton(old) == _skeleton(new)
+
+
+def _skeleton(word: str) -> str:
+    return _DOUBLED.sub(r"\1", _VOWEL.sub("a", word))
+
+
+def _distance(old: str, new: str) -> int:
+    """How many letters were replaced, added, left out or swapped with their neighbour."""
+    before_last: list[int] = []
+    last = list(range(len(new) + 1))
+    for row, letter in enumerate(old, 1):
+        current = [row]
+        for column, other in enumerate(new, 1):
+            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != other))
+            if row > 1 and column > 1 and letter == new[column - 2] and old[row - 2] == other:
+                cost = min(cost, before_last[column - 2] + 1)
+            current.append(cost)
+        before_last, last = last, current
+    return last[-1]

@@ -16,6 +16,9 @@ from telegram_assistant.language.russian import analyser
 MAX_CHARACTERS = 4_000
 _CAPITALISED = re.compile(r"(?<![\w#@/.])[A-ZА-ЯЁ][\w’'-]*")
 _BEGINS = re.compile(r"(?:^|[.!?…:;\n—–•▪️*]\s*|[^\w\s«»\"“”„'’,()-]\s*)$")
+_SIGNED = re.compile(r"\w\S? [—–]\s?$")
+_ENDS = re.compile(r"[.!\s]*(?:\n|$)")
+"""A name behind a dash at the end of a line is that of the speaker."""
 _QUOTED = re.compile(r"[«\"“„]\s*$")
 _NAMED = ("Geox", "Orgn", "Name", "Surn", "Patr")
 _LETTERS = str.maketrans(
@@ -47,6 +50,8 @@ def names_in(text: str) -> frozenset[str]:
         before = text[max(0, match.start() - 4) : match.start()]
         if _QUOTED.search(before):
             (sure if _is_unusual(word.casefold()) else unsure).add(word)
+        elif _SIGNED.search(before) and _ENDS.match(text, match.end()):
+            sure.add(word)
         elif _BEGINS.search(before):
             (sure if _is_name(word.casefold()) else unsure).add(word)
         else:

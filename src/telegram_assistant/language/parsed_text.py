@@ -19,8 +19,9 @@ _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LATIN = re.compile(r"[a-zA-Z]")
 _PRONOUNS = """
 он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако
-также кроме
-he she it they his her its their this that these those there then such also however besides so
+также кроме но а зато причем
+he she it they his her its their this that these those there then such also however besides so but
+yet meanwhile
 """
 _FIRST_WORDS = frozenset(_PRONOUNS.split())
 _ABOUT_IT = re.compile(
@@ -28,6 +29,20 @@ _ABOUT_IT = re.compile(
     r"(?:in|on|at|by|to|of|from|for|with) (?:it|them|him|her))\b",
     re.IGNORECASE,
 )
+_POINTS_BACK = re.compile(
+    r"^[^,.;:!?—–]*?\b(?:об этом|про это|этого|этому|этим|такой|такого|такие|там же|также|тоже|при этом|"
+    r"по (?:его|её|ее|их) (?:словам|мнению|данным)|"
+    r"about (?:this|that|it)|of this|because of this|at the same time|in (?:his|her|their) words|"
+    r"according to (?:him|her|them))\b(?! (?:год|лет|недел|месяц|дн|сезон|year|week|month|season))",
+    re.IGNORECASE,
+)
+"""In the first clause, what an earlier sentence named."""
+_TELLS_BEFORE = re.compile(
+    r"\W*(?:ранее|до\s+этого|напомним|как\s+(?:мы|ранее)\s|"
+    r"earlier|previously|as\s+we\s+(?:reported|wrote))\b",
+    re.IGNORECASE,
+)
+_LIST_MARKS = ("- ", "– ", "— ", "• ", "▪", "●", "◾", "* ")
 _BEGINS = re.compile(r"(?:^|[.!?…:;—–\n«\"“„(]\s*)$")
 
 
@@ -77,7 +92,7 @@ def is_cyrillic(text: str) -> bool:
 @lru_cache(maxsize=CACHED_TEXTS)
 def parse_text(text: str) -> ParsedText:
     text = text[:MAX_CHARACTERS]
-    words = tuple(_parsed(match, text) for match in WORD.finditer(text))
+    words = tuple(_parse_word(match, text) for match in WORD.finditer(text))
     readings = frozenset(reading for word in words for reading in word.readings)
     keys = frozenset(key for word in words if word.is_capitalised and (key := key_of(word.text)))
     return ParsedText(text, words, tuple(word for word in words if word.is_content), readings, keys)
@@ -99,12 +114,53 @@ def readings_of(word: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=CACHED_WORDS)
+def name_readings_of(word: str) -> frozenset[str]:
+    """The dictionary forms of a name: of «Песков» the surname, and not the sand. All forms of a word that the
+    dictionary does not know, or has no name for.
+    """
+    folded = fold(word)
+    words = analyser()
+    if (
+        folded.isascii()
+        or words is None
+        or len(folded) > MAX_WORD_CHARACTERS
+        or not words.word_is_known(folded)
+    ):
+        return readings_of(word)
+    named = frozenset(
+        fold(reading.normal_form)
+        for reading in words.parse(folded)
+        if any(mark in reading.tag for mark in _NAMED)
+    )
+    return named or readings_of(word)
+
+
+@lru_cache(maxsize=CACHED_WORDS)
 def is_verb(word: str) -> bool:
     """Whether the likeliest reading of a Russian word is a verb; False without the dictionary."""
     words = analyser()
     if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
         return False
     return words.parse(word)[0].tag.POS in _VERBS
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def is_adjective(word: str) -> bool:
+    """Whether the likeliest reading of a Russian word is an adjective: «холодную», «эту»."""
+    words = analyser()
+    if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
+        return False
+    return words.parse(word)[0].tag.POS in {"ADJF", "PRTF"}
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def is_future_verb(word: str) -> bool:
+    """Whether the likeliest reading of a Russian word is a verb in the future tense."""
+    words = analyser()
+    if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
+        return False
+    tag = words.parse(word)[0].tag
+    return bool(tag.POS == "VERB" and tag.tense == "futr")
 
 
 @lru_cache(maxsize=CACHED_WORDS)
@@ -119,18 +175,46 @@ def may_be_name(word: str) -> bool | None:
     return any(mark in words.parse(folded)[0].tag for mark in _NAMED)
 
 
+def count_shared(first: ParsedText, other: ParsedText) -> tuple[int, int]:
+    """How many content words of the shorter text the other has in any form, and how many the shorter has."""
+    shorter, longer = sorted((first, other), key=lambda text: len(text.content))
+    return sum(bool(word.readings & longer.readings) for word in shorter.content), len(shorter.content)
+
+
 def goes_on(sentence: ParsedText) -> bool:
     """Whether it cannot stand alone, since it begins with what the sentence before it named: «она», «в ней»,
-    “in it”.
+    “in it”; or has it in its first clause: «об этом», «по его словам».
     """
-    return sentence.words[0].folded in _FIRST_WORDS or _ABOUT_IT.match(sentence.text) is not None
+    if not sentence.words:
+        return False
+    return (
+        sentence.words[0].folded in _FIRST_WORDS
+        or _ABOUT_IT.match(sentence.text) is not None
+        or _POINTS_BACK.match(sentence.text) is not None
+    )
+
+
+def tells_before(text: str) -> bool:
+    """Whether a sentence says of itself that it tells what was before: «Ранее», “Earlier”."""
+    return _TELLS_BEFORE.match(text) is not None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a sentence is complete: no item of a list, and every quotation mark is closed."""
+    return (
+        not text.rstrip().endswith((";", ":", ","))
+        and not text.startswith(_LIST_MARKS)
+        and text.count("«") == text.count("»")
+        and text.count("“") <= text.count("”")
+        and text.count('"') % 2 == 0
+    )
 
 
 def fold(word: str) -> str:
     return word.casefold().replace("ё", "е").replace("’", "'").removesuffix("'s")
 
 
-def _parsed(match: "re.Match[str]", text: str) -> ParsedWord:
+def _parse_word(match: "re.Match[str]", text: str) -> ParsedWord:
     written = match.group()
     folded = fold(written)
     is_content = len(folded) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded))

@@ -163,14 +163,14 @@ def _number_at(tokens: list[_Token], at: int, *, in_russian: bool) -> tuple[Quan
         value, behind = _value_of(token.text, in_russian=in_russian), at + 1
         while (
             behind < len(tokens)
-            and (scale := SCALE.get(_folded(tokens[behind].text))) is not None
+            and (scale := SCALE.get(_fold_word(tokens[behind].text))) is not None
             and tokens[behind].kind == "word"
         ):
             value, behind = value * scale, behind + 1
             if (
                 behind < len(tokens)
                 and tokens[behind].text == "."
-                and _folded(tokens[behind - 1].text) in {"тыс", "млн", "млрд", "трлн"}
+                and _fold_word(tokens[behind - 1].text) in {"тыс", "млн", "млрд", "трлн"}
             ):
                 behind += 1
     elif token.kind == "word":
@@ -201,14 +201,14 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
     total, current, seen, behind = 0.0, 0.0, False, at
     place = at
     while place < len(tokens) and tokens[place].kind in {"word", "mark"}:
-        word = _folded(tokens[place].text)
+        word = _fold_word(tokens[place].text)
         if word in UNIT:
             current, seen = current + UNIT[word], True
         elif word in _HALVES:
             current, seen = current + _HALVES[word], True
         elif word == "half" and _next_is_scale(tokens, place):
             current, seen = 0.5, True
-        elif word == "hundred" and (seen or place == at or _folded(tokens[place - 1].text) == "a"):
+        elif word == "hundred" and (seen or place == at or _fold_word(tokens[place - 1].text) == "a"):
             current, seen = (current or 1.0) * 100, True
         elif word in SCALE and (
             seen
@@ -216,7 +216,7 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
             or (
                 word in {"thousand", "million", "billion"}
                 and place
-                and _folded(tokens[place - 1].text) == "a"
+                and _fold_word(tokens[place - 1].text) == "a"
             )
         ):
             total, current, seen = total + (current or 1.0) * SCALE[word], 0.0, True
@@ -224,7 +224,7 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
             seen
             and (word in _LINKS or word == "-")
             and place + 1 < len(tokens)
-            and _folded(tokens[place + 1].text) in {*UNIT, *SCALE, "hundred", "half"}
+            and _fold_word(tokens[place + 1].text) in {*UNIT, *SCALE, "hundred", "half"}
         ):
             place += 1
             continue
@@ -237,14 +237,14 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
 
 
 def _next_is_scale(tokens: list[_Token], place: int) -> bool:
-    following = [_folded(token.text) for token in tokens[place + 1 : place + 3]]
+    following = [_fold_word(token.text) for token in tokens[place + 1 : place + 3]]
     return any(word in SCALE for word in following[:2]) and following[0] in {"a", *SCALE}
 
 
 def _noun_behind(tokens: list[_Token], behind: int) -> str:
     candidates: list[str] = []
     for token in tokens[behind : behind + NOUN_WORDS]:
-        word = _folded(token.text)
+        word = _fold_word(token.text)
         if token.kind == "symbol":
             return _SYMBOLS.get(word, "") if not candidates else candidates[0]
         if token.kind != "word" or word in _FUNCTION:
@@ -273,7 +273,7 @@ def _with_scales_shared(
         if between in (["–"], ["-"], ["—"]) and not quantity.noun:
             scale = 1.0
             for token in tokens[begins + 1 : ends]:
-                scale *= SCALE.get(_folded(token.text), 1.0)
+                scale *= SCALE.get(_fold_word(token.text), 1.0)
             value = quantity.value * scale if quantity.value < other.value else quantity.value
             shared[place] = (at, behind, Quantity(quantity.start, quantity.end, value, other.noun))
     return shared
@@ -282,8 +282,8 @@ def _with_scales_shared(
 def _ranges(tokens: list[_Token], spans: list[tuple[int, int, Quantity]]) -> list[tuple[float, float]]:
     ranges = []
     for (at, behind, quantity), (begins, _, other) in pairwise(spans):
-        between = [_folded(token.text) for token in tokens[behind:begins]]
-        before = _folded(tokens[at - 1].text) if at else ""
+        between = [_fold_word(token.text) for token in tokens[behind:begins]]
+        before = _fold_word(tokens[at - 1].text) if at else ""
         if between in (["–"], ["-"], ["—"]) or (
             len(between) <= NOUN_WORDS and between and (before, between[-1]) in _FROM_TO
         ):
@@ -291,5 +291,5 @@ def _ranges(tokens: list[_Token], spans: list[tuple[int, int, Quantity]]) -> lis
     return ranges
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     return word.casefold().replace("ё", "е")

@@ -33,7 +33,7 @@ _COMMON_ENDING = re.compile(r"(?:s|ing|er|ed|ly|tion|ment|ness|al|ic|ous|ive|shi
 def _coverage(claim: ParsedText, evidence: Evidence) -> Reason | None:
     content = claim.content
     if content and sum(evidence.has(word) for word in content) < MIN_COVERAGE * len(content):
-        return Reason("citation_words", "the cited posts say it in other words, or something else")
+        return Reason("citation_words", "the cited posts use other words or say something else")
     return None
 
 
@@ -44,7 +44,7 @@ def _first_word(claim: ParsedText, evidence: Evidence) -> Reason | None:
     for word in claim.words:
         is_unsure = word.begins and word.is_capitalised and word.is_content and may_be_name(word.text) is None
         if is_unsure and not _COMMON_ENDING.search(word.folded) and not evidence.has(word):
-            return Reason("citation_words", "the cited posts say it in other words, or something else")
+            return Reason("citation_words", "the cited posts use other words or say something else")
     return None
 
 
@@ -65,11 +65,11 @@ def _substitutions(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _negations(claim: ParsedText, evidence: Evidence) -> Reason | None:
-    reason = Reason("citation_negation", "the cited posts say the contrary, or do not say that it is not so")
-    denied, affirmed = _negated(claim)
+    reason = Reason("citation_negation", "the cited posts say the opposite, or do not deny it")
+    denied, affirmed = _split_negated(claim)
     theirs_denied, theirs_affirmed = set[str](), set[str]()
     for sentence in evidence.sentences:
-        ours, others = _negated(sentence)
+        ours, others = _split_negated(sentence)
         theirs_denied |= {reading for word in ours for reading in word.readings}
         theirs_affirmed |= {reading for word in others for reading in word.readings}
     if any(not word.readings & theirs_denied for word in denied):
@@ -79,7 +79,7 @@ def _negations(claim: ParsedText, evidence: Evidence) -> Reason | None:
     return None
 
 
-def _negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedWord]]:
+def _split_negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedWord]]:
     """The content words of a sentence that are negated, and the others. «Погибших нет»:
     the word before counts, too.
     """
@@ -125,7 +125,7 @@ def _roles(claim: ParsedText, evidence: Evidence) -> Reason | None:
         if False in {_order(sentence, name, other) for sentence in evidence.sentences}:
             return Reason(
                 "citation_roles",
-                "the cited posts name {one!r} and {other!r} in the other order",
+                "the cited posts name {one!r} and {other!r} in the opposite order",
                 one=name.text,
                 other=other.text,
             )
@@ -138,7 +138,7 @@ def _order(sentence: ParsedText, name: ParsedWord, other: ParsedWord) -> bool | 
     return min(ones) < max(others) if ones and others else None
 
 
-def _counted(claim: ParsedText, evidence: Evidence) -> Reason | None:
+def _check_counts(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """Where one noun has several numbers («7 человек ранены, 2 человека погибли»),
     a number must keep the words around it.
     """
@@ -168,7 +168,7 @@ def _counted(claim: ParsedText, evidence: Evidence) -> Reason | None:
         else:
             return Reason(
                 "citation_counted",
-                "the cited posts count something else with {number!r}",
+                "the cited posts use {number!r} for something else",
                 number=claim.text[quantity.start : quantity.end],
             )
     return None
@@ -180,7 +180,7 @@ def _repetitions(claim: ParsedText, evidence: Evidence) -> Reason | None:
         if _times(word, claim) >= MANY_TIMES and not any(
             _times(word, sentence) >= MANY_TIMES for sentence in evidence.sentences
         ):
-            return Reason("citation_repeated", "it repeats {word!r} as no cited post does", word=word.text)
+            return Reason("citation_repeated", "it repeats {word!r}, and no cited post does", word=word.text)
     return None
 
 
@@ -195,6 +195,6 @@ WORD_RULES: tuple[Rule, ...] = (
     _opposites,
     _substitutions,
     _roles,
-    _counted,
+    _check_counts,
     _repetitions,
 )

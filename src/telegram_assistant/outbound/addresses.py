@@ -44,7 +44,7 @@ NOT_PUBLIC_6 = tuple(
 NAT64 = IPv6Network("64:ff9b::/96")
 ISATAP = re.compile(r"^(0000|0200):5efe$")
 
-NEVER = tuple(
+FORBIDDEN_NETWORKS = tuple(
     IPv4Network(network)
     for network in (
         "0.0.0.0/8",  # another way to write this machine
@@ -84,7 +84,7 @@ def is_public(address: Address) -> bool:
     if address.scope_id is not None:
         return False
     if address in NAT64:  # an IPv4 address as seen from a network without IPv4: the embedded address decides
-        return is_public(_embedded(address))
+        return is_public(_extract_ipv4(address))
     if _is_isatap(address):
         return False
     return address in GLOBAL_UNICAST and not any(address in network for network in NOT_PUBLIC_6)
@@ -95,9 +95,9 @@ def is_forbidden(address: Address) -> bool:
     and IPv6 addresses with a private IPv4 address inside.
     """
     if isinstance(address, IPv4Address):
-        return any(address in network for network in NEVER)
+        return any(address in network for network in FORBIDDEN_NETWORKS)
     if address in NAT64:
-        return not is_public(_embedded(address))
+        return not is_public(_extract_ipv4(address))
     if address in IPV4_COMPATIBLE and address != LOOPBACK_6:
         return True
     return (
@@ -108,7 +108,7 @@ def is_forbidden(address: Address) -> bool:
 def unwrap(address: Address) -> Address:
     """Return the IPv4 address inside an IPv6 address that leads to the same server, or the address itself."""
     if isinstance(address, IPv6Address):
-        return _embedded(address) if address in NAT64 else address.ipv4_mapped or address
+        return _extract_ipv4(address) if address in NAT64 else address.ipv4_mapped or address
     return address
 
 
@@ -134,7 +134,7 @@ def as_address(host: str) -> Address | None:
         return None
 
 
-def _embedded(address: IPv6Address) -> IPv4Address:
+def _extract_ipv4(address: IPv6Address) -> IPv4Address:
     return IPv4Address(int(address) & 0xFFFFFFFF)
 
 

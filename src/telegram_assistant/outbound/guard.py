@@ -45,7 +45,7 @@ LOCAL_NAMES = (
 
 _HOST = re.compile(r"(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _NUMBER = re.compile(r"(\d+|0x[0-9a-f]*)")
-_ODD = re.compile(r"[\x00-\x20\x7f\\]")
+_ODD_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +97,17 @@ class Guard:
 
         No name is resolved here, so the answer says nothing about which names exist.
         """
-        if len(url) > MAX_URL_LENGTH or _ODD.search(url):
-            raise _blocked(
+        if len(url) > MAX_URL_LENGTH or _ODD_CHARACTERS.search(url):
+            raise _blocked_error(
                 Reason("page_url_characters", "the URL is too long or contains invalid characters")
             )
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise _blocked(Reason("page_url_invalid", "the URL is invalid")) from error
+            raise _blocked_error(Reason("page_url_invalid", "the URL is invalid")) from error
         if parts.scheme not in PORTS:
-            raise _blocked(
+            raise _blocked_error(
                 Reason(
                     "page_scheme_not_supported",
                     "only http and https are supported, not {scheme!r}",
@@ -115,7 +115,7 @@ class Guard:
                 )
             )
         if "@" in parts.netloc:
-            raise _blocked(Reason("page_url_has_user", "the URL contains a user name"))
+            raise _blocked_error(Reason("page_url_has_user", "the URL contains a user name"))
         target = Target(
             parts.scheme,
             canonical_host(parts.hostname or ""),
@@ -170,7 +170,7 @@ class Guard:
             addresses = await self._resolve_checked(host)
             self._check_addresses(host, port, addresses)
         except Unreadable as error:
-            if error.reason.code == _NEVER.code:
+            if error.reason.code == _OUTBOUND_NEVER.code:
                 raise
             why = Reason(
                 "outbound_host_not_public",
@@ -189,7 +189,7 @@ class Guard:
             self._check_public_name(host)
             self._check_port(port)
         if self.openings is not None and self.openings.is_own_name(host, port):
-            raise _blocked(_NEVER)
+            raise _blocked_error(_OUTBOUND_NEVER)
 
     def _check_public_name(self, name: str) -> None:
         if "." not in name:
@@ -205,7 +205,7 @@ class Guard:
         for address in addresses:
             if self.openings is not None and self.openings.opens_address(host, port, address):
                 if is_forbidden(address):
-                    raise _blocked(_NEVER)
+                    raise _blocked_error(_OUTBOUND_NEVER)
                 continue
             self._check_port(port)
             if not is_public(address) and not any(address in network for network in self.although_private):
@@ -224,7 +224,7 @@ class Guard:
             address for server in openings.own_servers_at(port) for address in await self._resolve_own(server)
         ]
         if openings.is_one_of(own, addresses):
-            raise _blocked(_NEVER)
+            raise _blocked_error(_OUTBOUND_NEVER)
 
     async def _resolve_own(self, server: str) -> tuple[Address, ...]:
         literal = as_address(server)
@@ -234,15 +234,15 @@ class Guard:
             Unreadable
         ) as error:  # its name is not for tenants, and without its address nothing can be compared
             why = Reason(
-                "outbound_check_failed", "it cannot be checked at the moment, because names are not resolved"
+                "outbound_check_failed", "it cannot be checked right now: host names cannot be resolved"
             )
             raise Unreadable(PageStatus.FAILED, why) from error
 
     def _refusal(self, why: Reason) -> Unreadable:
         """A refusal that the operator can change names the settings."""
         if self.openings is None:
-            return _blocked(why)
-        return _blocked(
+            return _blocked_error(why)
+        return _blocked_error(
             Reason(
                 "outbound_not_opened",
                 "{why}; the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS",
@@ -262,23 +262,25 @@ def canonical_host(host: str) -> str:
         try:
             return str(IPv6Address(host))
         except ValueError as error:
-            raise _blocked(Reason("page_host_invalid", "the host is invalid")) from error
+            raise _blocked_error(Reason("page_host_invalid", "the host is invalid")) from error
     try:
         name = host.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError as error:
-        raise _blocked(Reason("page_host_invalid", "the host is invalid")) from error
+        raise _blocked_error(Reason("page_host_invalid", "the host is invalid")) from error
     if len(name) > MAX_HOST_LENGTH or not _HOST.fullmatch(name):
-        raise _blocked(Reason("page_host_invalid", "the host is invalid"))
+        raise _blocked_error(Reason("page_host_invalid", "the host is invalid"))
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and as_address(name) is None:
-        raise _blocked(Reason("page_host_unusual_address", "the host is an IP address in an unusual form"))
+        raise _blocked_error(
+            Reason("page_host_unusual_address", "the host is an IP address in an unusual form")
+        )
     return name
 
 
-_NEVER = Reason(
+_OUTBOUND_NEVER = Reason(
     "outbound_never",
-    "it leads to a server that no setting opens: one of this installation, or a cloud's own service",
+    "it leads to a server that no setting can open: one of this installation, or a cloud metadata service",
 )
 
 
-def _blocked(reason: Reason) -> Unreadable:
+def _blocked_error(reason: Reason) -> Unreadable:
     return Unreadable(PageStatus.BLOCKED, reason)

@@ -15,7 +15,7 @@ from telegram_assistant.domain.receivers.delivery import DELIVERED, AttemptResul
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import MailSecurity, MailSettings
 
-SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 """How long the server may be silent. The sender sets a deadline for the whole attempt."""
 MAX_SUBJECT_LETTERS = 120
 
@@ -56,7 +56,7 @@ class Mailer:
             await asyncio.to_thread(self._hand_over, self._compose(address, letter), opened)
         except asyncio.CancelledError:
             for server in opened:
-                _cut(server)
+                _disconnect(server)
             raise
         except smtplib.SMTPResponseException as error:
             return AttemptResult(
@@ -102,10 +102,10 @@ class Mailer:
         context = ssl.create_default_context()
         if settings.security is MailSecurity.TLS:
             server: smtplib.SMTP = smtplib.SMTP_SSL(
-                settings.host, settings.port, timeout=SECONDS, context=context
+                settings.host, settings.port, timeout=TIMEOUT_SECONDS, context=context
             )
         else:
-            server = smtplib.SMTP(settings.host, settings.port, timeout=SECONDS)
+            server = smtplib.SMTP(settings.host, settings.port, timeout=TIMEOUT_SECONDS)
         opened.append(server)
         try:
             if settings.security is MailSecurity.STARTTLS:
@@ -121,7 +121,7 @@ class Mailer:
             server.close()
 
 
-def _cut(server: smtplib.SMTP) -> None:
+def _disconnect(server: smtplib.SMTP) -> None:
     """Ends whatever the thread that uses this connection waits for."""
     with suppress(OSError):
         if server.sock is not None:

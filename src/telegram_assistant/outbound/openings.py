@@ -85,8 +85,8 @@ class Openings:
 
 def read_openings(settings: Settings) -> Openings:
     return Openings(
-        hosts=frozenset(server for entry in settings.outbound.hosts for server in opened_host(entry)),
-        networks=tuple(opened for entry in settings.outbound.networks for opened in opened_network(entry)),
+        hosts=frozenset(server for entry in settings.outbound.hosts for server in parse_host(entry)),
+        networks=tuple(opened for entry in settings.outbound.networks for opened in parse_network(entry)),
         own_servers=frozenset(own_servers(settings)),
         own_names=frozenset(
             (name, port) for name in settings.http.allowed_hosts for port in _role_ports(settings.http)
@@ -94,13 +94,13 @@ def read_openings(settings: Settings) -> Openings:
     )
 
 
-def opened_host(entry: str) -> list[Server]:
+def parse_host(entry: str) -> list[Server]:
     """What an entry of OUTBOUND_ALLOWED_HOSTS opens."""
     host, port = split_port(entry)
     return [(host, opened) for opened in ((port,) if port else WEB_PORTS)]
 
 
-def opened_network(entry: str) -> list[tuple[Network, int]]:
+def parse_network(entry: str) -> list[tuple[Network, int]]:
     """What an entry of OUTBOUND_ALLOWED_NETWORKS opens."""
     network, port = split_port(entry)
     return [(ip_network(network), opened) for opened in ((port,) if port else WEB_PORTS)]
@@ -122,6 +122,7 @@ def own_servers(settings: Settings) -> Iterator[Server]:
         settings.graph.uri,
         settings.vectors.url,
         settings.openai.base_url,
+        settings.embeddings.base_url,
         settings.telemetry.traces_endpoint,
     ]
     for url in urls:
@@ -160,9 +161,11 @@ def _servers_of(url: str) -> Iterator[Server]:
     default = DEFAULT_PORTS.get(scheme.partition("+")[0].lower(), 0)
     authority = rest.partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
     query = parse_qs(url.partition("?")[2])
-    named = [part for hosts in query.get("host", ()) for part in hosts.split(",")]
-    ports = [int(port) for given in query.get("port", ()) for port in given.split(",") if port.isdecimal()]
-    for part in (*authority.split(","), *named):
+    query_hosts = [part for hosts in query.get("host", ()) for part in hosts.split(",")]
+    ports = [
+        int(port) for port_list in query.get("port", ()) for port in port_list.split(",") if port.isdecimal()
+    ]
+    for part in (*authority.split(","), *query_hosts):
         host, own_port = split_port(part)
         if not host.startswith(("/", "%2f", "%2F")):  # a socket file
             yield from ((_plain_name(host), port) for port in {own_port or default, *ports} if port)

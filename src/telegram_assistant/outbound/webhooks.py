@@ -23,7 +23,7 @@ SILENCE_SECONDS = 10.0
 """How long a receiver may be silent. Whoever sends sets a deadline for the whole attempt."""
 MAX_CONNECTIONS = 50
 MAX_ANSWER_BYTES = 1000
-BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+BUSY_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class WebhookClient:
@@ -72,7 +72,7 @@ class WebhookClient:
                 "POST", address, headers=list(headers.items()), content=body, extensions={"timeout": timeouts}
             ) as response:
                 if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-                    return _refused(response, now)
+                    return _read_refusal(response, now)
                 return AttemptResult(answer=await _beginning(response)) if reads_answer else DELIVERED
         except Unreadable as error:
             return AttemptResult(trouble=error.reason)
@@ -93,15 +93,15 @@ def silent(seconds: float) -> Reason:
     return Reason("webhook_silent", "it did not answer within {seconds} seconds", seconds=int(seconds))
 
 
-def _refused(response: httpcore.Response, now: datetime) -> AttemptResult:
+def _read_refusal(response: httpcore.Response, now: datetime) -> AttemptResult:
     if response.status == HTTPStatus.GONE:
         return AttemptResult(
-            trouble=Reason("webhook_gone", "it answered with status 410: it wants nothing any more"),
+            trouble=Reason("webhook_gone", "it answered with status 410: it accepts no more deliveries"),
             is_gone=True,
         )
     trouble = Reason("webhook_refused", "it answered with status {status}", status=response.status)
     return AttemptResult(
-        trouble=trouble, retry_after=_retry_after(response, now) if response.status in BUSY else None
+        trouble=trouble, retry_after=_retry_after(response, now) if response.status in BUSY_STATUSES else None
     )
 
 

@@ -30,7 +30,7 @@ NO_SUCH_FILE = -1
 its files have no id.
 """
 SOURCE: Facts = {"source": "preview"}
-NOTHING = PreviewText("", ())
+NO_TEXT = PreviewText("", ())
 NOT_SHOWN = PreviewMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
 
@@ -92,13 +92,13 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
         channel_id, _posted_at(node), reply_to, _text_in(node, "tgme_widget_message_from_author"), facts
     )
     text = node.first("js-message_text", leave_out=QUOTED)
-    body = text_of(text) if text is not None else NOTHING
+    body = text_of(text) if text is not None else NO_TEXT
     if "service_message" in node.classes:
         return [
             bubble.post(
                 own.message_id,
                 PreviewMedia(PostKind.SERVICE, {}),
-                NOTHING,
+                NO_TEXT,
                 more={"service": {"shown": " ".join(body.text.split())}},
             )
         ]
@@ -112,7 +112,7 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
         bubble.post(
             message_id,
             media,
-            body if message_id == first else NOTHING,
+            body if message_id == first else NO_TEXT,
             more=counts_facts if message_id == first else {},
             group=first,
         )

@@ -46,15 +46,15 @@ def read_page(html: str, username: str) -> PreviewPage:
             raise AccessLost(
                 Reason("preview_not_shown", "@{username} shows no public preview", username=username)
             )
-        raise UnknownMarkup(Reason("markup_without_history", "there is no history in it"))
+        raise UnknownMarkup(Reason("markup_without_history", "it has no list of posts"))
     bubbles = [node for node in history.all("tgme_widget_message") if node.get("data-post")]
     if not bubbles and history.first("tme_no_messages_found") is None:
         raise UnknownMarkup(
-            Reason("markup_without_post", "there is no post in it, and it does not say that there is none")
+            Reason("markup_without_post", "it has no posts and does not say that there are none")
         )
     channel_ids = {_channel_id(bubble, username) for bubble in bubbles}
     if len(channel_ids) > 1:
-        raise UnknownMarkup(Reason("markup_of_several_channels", "its posts are of several channels"))
+        raise UnknownMarkup(Reason("markup_of_several_channels", "its posts belong to several channels"))
     channel_id = channel_ids.pop() if channel_ids else None
     posts = {
         post.message_id: post
@@ -76,23 +76,21 @@ def _channel_id(bubble: Node, username: str) -> ChannelId:
     """Return the channel id from `data-view`, which is meant for counting views."""
     link = address_of(bubble.get("data-post"), POST)
     if link is None or link.name.lower() != username.lower():
-        raise UnknownMarkup(Reason("markup_of_another_channel", "a post is of another channel"))
+        raise UnknownMarkup(Reason("markup_of_another_channel", "a post belongs to another channel"))
     view = bubble.get("data-view")
     try:
         channel = json.loads(base64.urlsafe_b64decode(view + "=" * (-len(view) % 4)))["c"]
     except (ValueError, binascii.Error, KeyError, TypeError, RecursionError) as error:
-        raise UnknownMarkup(
-            Reason("markup_without_channel", "a post does not say of which channel it is")
-        ) from error
+        raise UnknownMarkup(Reason("markup_without_channel", "a post does not name its channel")) from error
     if type(channel) is not int or not 0 < -channel < 2**63:
-        raise UnknownMarkup(Reason("markup_without_channel", "a post does not say of which channel it is"))
+        raise UnknownMarkup(Reason("markup_without_channel", "a post does not name its channel"))
     return ChannelId(-channel)
 
 
 def _title(root: Node) -> str:
     header = root.first("tgme_channel_info_header_title")
     if header is None:
-        raise UnknownMarkup(Reason("markup_without_title", "it does not say what the channel is called"))
+        raise UnknownMarkup(Reason("markup_without_title", "it does not name the channel"))
     return storable(header.words())[:MAX_TITLE_LENGTH]
 
 

@@ -49,9 +49,7 @@ class PreviewReader:
         if not page.has_newer:
             under = await self.below(channel, posts[-1].message_id)
             if any(post.message_id > message_id for post in under.posts):
-                raise UnknownMarkup(
-                    Reason("markup_without_next", "it does not lead to the posts after another one")
-                )
+                raise UnknownMarkup(Reason("markup_without_next", "it has no link to newer posts"))
         return HistoryPage(posts, IdRange(MessageId(message_id + 1), posts[0].message_id))
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
@@ -75,12 +73,12 @@ class PreviewReader:
 
     async def find(self, username: str) -> Channel:
         """Return the channel of that name. Raises Rejected if its preview does not say which it is."""
-        page = await self._read(username)
+        page = await self._read_page(username)
         if page.channel_id is None:
             raise Rejected(
                 Reason(
                     "preview_without_post",
-                    "@{username} has no post that would say which channel it is",
+                    "@{username} has no post that identifies the channel",
                     username=username,
                 )
             )
@@ -89,7 +87,7 @@ class PreviewReader:
     async def _page(self, channel: Readable, **query: int) -> PreviewPage:
         if channel.username is None:
             raise AccessLost(Reason("channel_without_name", "the channel has no public name"))
-        page = await self._read(channel.username, **query)
+        page = await self._read_page(channel.username, **query)
         if page.channel_id not in {None, channel.channel_id}:
             raise AccessLost(
                 Reason(
@@ -98,10 +96,10 @@ class PreviewReader:
             )
         return page
 
-    async def _read(self, username: str, **query: int) -> PreviewPage:
+    async def _read_page(self, username: str, **query: int) -> PreviewPage:
         if not USERNAME.match(username):
             raise Rejected(
-                Reason("not_a_public_name", "{username!r} is no public name", username=username[:40])
+                Reason("not_a_public_name", "{username!r} is not a public name", username=username[:40])
             )
         return read_page(await self._site.page(username, **query), username)
 

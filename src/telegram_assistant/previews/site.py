@@ -85,7 +85,7 @@ class Site:
             raise Flooded(
                 Reason(
                     "previews_flooded",
-                    "{host} asks to leave previews alone for {seconds:.0f} s",
+                    "{host} asks for a pause of {seconds:.0f} s",
                     host=self._client.base_url.host,
                     seconds=wait,
                 ),
@@ -107,8 +107,8 @@ class Site:
         raise AccessLost(
             Reason(
                 "preview_not_public",
-                "@{username} shows no public preview: it is private, renamed, "
-                "or its owner has switched the preview off",
+                "@{username} shows no public preview: it is private or renamed, or its owner turned the "
+                "preview off",
                 username=username,
             )
         )
@@ -131,7 +131,7 @@ async def _body(answer: httpx.Response) -> str:
     if answer.headers.get("Content-Encoding", "identity") != "identity" or not answer.headers.get(
         "Content-Type", ""
     ).startswith("text/html"):
-        raise UnknownMarkup(Reason("markup_not_plain", "the answer is no plain page"))
+        raise UnknownMarkup(Reason("markup_not_plain", "the answer is not a plain page"))
     body = bytearray()
     async for piece in answer.aiter_raw():
         body += piece

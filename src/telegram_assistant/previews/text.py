@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.domain.posts.text import storable
-from telegram_assistant.previews.tree import UNREAD, Node
+from telegram_assistant.previews.tree import SKIPPED_ELEMENTS, Node
 
 MAX_ADDRESS_LENGTH = 4096
 SCHEMES = frozenset({"http", "https", "tg", "ton"})
@@ -83,7 +83,7 @@ class _TextBuilder:
                 self._append(child if keep_whitespace else SOURCE_LINES.sub(" ", child))
             elif child.tag == "br":
                 self._append("\n")
-            elif child.tag not in UNREAD:
+            elif child.tag not in SKIPPED_ELEMENTS:
                 self._write_marked(child, inside=node, keep_whitespace=keep_whitespace or child.tag == "pre")
 
     def _write_marked(self, node: Node, *, inside: Node, keep_whitespace: bool) -> None:

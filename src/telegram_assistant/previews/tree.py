@@ -10,7 +10,7 @@ from telegram_assistant.reasons import Reason
 
 MAX_NODES = 60_000
 MAX_DEPTH = 100
-EMPTY = frozenset(
+VOID_ELEMENTS = frozenset(
     {
         "area",
         "base",
@@ -29,7 +29,7 @@ EMPTY = frozenset(
     }
 )
 """Elements without an end tag."""
-UNREAD = frozenset({"script", "style"})
+SKIPPED_ELEMENTS = frozenset({"script", "style"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ class Node:
             child = waiting.pop()
             if isinstance(child, str):
                 texts.append(child)
-            elif child.tag not in UNREAD:
+            elif child.tag not in SKIPPED_ELEMENTS:
                 waiting += reversed(child.children)
         return " ".join("".join(texts).split())
 
@@ -85,7 +85,7 @@ def tree_of(html: str) -> Node:
         builder.feed(html)
         builder.close()
     except (AssertionError, ValueError) as error:  # raised by the standard library's parser
-        raise UnknownMarkup(Reason("markup_not_html", "the page is no HTML")) from error
+        raise UnknownMarkup(Reason("markup_not_html", "the page is not HTML")) from error
     return builder.root
 
 
@@ -98,7 +98,7 @@ class _Builder(HTMLParser):
 
     @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._add(tag, attrs, stays_open=tag not in EMPTY)
+        self._add(tag, attrs, stays_open=tag not in VOID_ELEMENTS)
 
     @override
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -84,7 +84,7 @@ def _set_session_niceness(niceness: str) -> None:
     Linux may share the CPU among sessions first: a new session would get as much as all others.
     """
     try:
-        with open("/proc/self/autogroup", "w", encoding="ascii") as group:  # noqa: PTH123 -- pathlib takes too long to load
+        with open("/proc/self/autogroup", "w", encoding="ascii") as group:  # noqa: PTH123 -- it loads quickly
             group.write(niceness)
     except OSError:  # this kernel does not group by session
         return

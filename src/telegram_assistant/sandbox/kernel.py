@@ -27,13 +27,13 @@ def _libc() -> ctypes.CDLL:
 
 def system_call(number: int, *arguments: object) -> int:
     """Raise OSError with the kernel's reason on failure."""
-    return _checked(_libc().syscall, c_long(number), *arguments)
+    return _call_checked(_libc().syscall, c_long(number), *arguments)
 
 
 def prctl(option: int, *arguments: object) -> None:
     """Raise OSError with the kernel's reason on failure."""
     four = (*arguments, 0, 0, 0, 0)[:4]
-    _checked(
+    _call_checked(
         _libc().prctl,
         c_int(option),
         *(c_ulong(argument) if isinstance(argument, int) else argument for argument in four),
@@ -60,10 +60,10 @@ def drop_capabilities() -> None:
     with suppress(OSError):  # kernels before 4.3 have no ambient set
         prctl(AMBIENT, CLEAR_ALL_AMBIENT)
     header, no_capabilities = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()
-    _checked(_libc().capset, header, no_capabilities)
+    _call_checked(_libc().capset, header, no_capabilities)
 
 
-def _checked(function: Callable[..., int], *arguments: object) -> int:
+def _call_checked(function: Callable[..., int], *arguments: object) -> int:
     answer: int = function(*arguments)
     if answer < 0:
         number = ctypes.get_errno()

@@ -15,7 +15,7 @@ LOADERS = (
 SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 TIME_ZONES = ("/usr/share/zoneinfo", "/etc/localtime")
-NOBODY = 65534
+NOBODY_UID = 65534
 
 
 class SandboxedProgram(StrEnum):

@@ -30,7 +30,7 @@ type Instruction = tuple[int, int, int, int]
 """Operation, number of instructions to jump over if equal and if not, and a value."""
 
 
-class _Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
@@ -105,4 +105,4 @@ def _numbers(column: int) -> dict[str, int]:
 
 def _address(program: bytes) -> ctypes.c_void_p:
     length = len(program) // struct.calcsize(INSTRUCTION)
-    return ctypes.cast(ctypes.pointer(_Program(length, program)), ctypes.c_void_p)
+    return ctypes.cast(ctypes.pointer(_FilterProgram(length, program)), ctypes.c_void_p)

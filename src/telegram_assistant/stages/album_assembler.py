@@ -60,17 +60,17 @@ async def _rebuild_state(
     album_summaries: AlbumSummaries,
 ) -> AlbumState:
     """Loads from PostgreSQL what Redis does not know, because the album is new or Redis has lost its data."""
-    known = await album_summaries.load(channel_id, grouped_id)
-    if known is None:
+    summary = await album_summaries.load(channel_id, grouped_id)
+    if summary is None:
         return state
-    revision = known.revision if known.is_closed else 0
+    revision = summary.revision if summary.is_closed else 0
     return await album_states.note(
         channel_id,
         grouped_id,
         revision=revision,
-        items=known.items,
-        looked_at=known.seen,
-        assembled=known.assembled,
+        items=summary.items,
+        looked_at=summary.seen,
+        assembled=summary.assembled,
         is_rebuilt=True,
     )
 

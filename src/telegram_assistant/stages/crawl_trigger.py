@@ -26,8 +26,10 @@ async def crawl_trigger(
 
     A post that was tagged again because of its pictures already has its links read.
     """
-    wanted = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
-    to_read = await _choose_links(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
+    revisions = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
+    to_read = (
+        await _choose_links(revisions, posts=posts, pages=pages, crawl_rules=crawl_rules) if revisions else {}
+    )
     return [
         PostCrawlRequested.about(
             event.post,
@@ -41,17 +43,17 @@ async def crawl_trigger(
 
 
 async def _choose_links(
-    wanted: Mapping[PostId, int], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules
+    revisions: Mapping[PostId, int], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules
 ) -> Mapping[PostId, tuple[str, ...]]:
     """Returns the links that are still to be read for each post.
 
     If something fails, the posts continue without their pages.
     """
     try:
-        done = await pages.read_for(list(wanted.items()))
+        read_posts = await pages.select_read(list(revisions.items()))
         stored = [
             stored_post
-            for stored_post in await posts.load([post for post in wanted if post not in done])
+            for stored_post in await posts.load([post for post in revisions if post not in read_posts])
             if stored_post.deleted_at is None
         ]
         decisions = {
@@ -68,12 +70,18 @@ async def _choose_links(
                 )
             )
         }
-        known = await pages.known(list({url for urls in to_read.values() for url in urls})) if to_read else {}
-        read_before = {post: urls for post, urls in to_read.items() if all(url in known for url in urls)}
+        fresh_pages = (
+            await pages.load_fresh(list({url for urls in to_read.values() for url in urls}))
+            if to_read
+            else {}
+        )
+        read_before = {
+            post: urls for post, urls in to_read.items() if all(url in fresh_pages for url in urls)
+        }
         if decisions:
             await pages.note(
                 [
-                    (post, wanted[post], _facts(post_decisions, read_before.get(post, ()), known))
+                    (post, revisions[post], _facts(post_decisions, read_before.get(post, ()), fresh_pages))
                     for post, post_decisions in decisions.items()
                 ]
             )
@@ -82,7 +90,7 @@ async def _choose_links(
     except Exception:
         log.exception(
             "links_not_checked",
-            posts=len(wanted),
+            posts=len(revisions),
             what_to_do="the posts continue without their pages; report this bug",
         )
         return {}
@@ -90,13 +98,13 @@ async def _choose_links(
 
 
 def _facts(
-    decisions: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]
+    decisions: Sequence[Decision], urls: Sequence[str], fresh_pages: Mapping[str, LinkedPage]
 ) -> dict[str, Json]:
     """Returns why each link is read or not; and the pages,
     if all of them were already read for another post.
     """
     links: dict[str, Json] = {"links": {decision.url: decision.verdict.value for decision in decisions}}
-    return links | ({"pages": [known[url].as_json(url) for url in urls]} if urls else {})
+    return links | ({"pages": [fresh_pages[url].as_json(url) for url in urls]} if urls else {})
 
 
 def _decide(stored: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]:

@@ -20,7 +20,7 @@ log = get_logger()
 
 LOOK_AGAIN_SECONDS = 0.25
 LEASE_MARGIN_SECONDS = 30.0
-READ_ELSEWHERE = Reason("page_read_elsewhere", "it is being read for another post")
+READ_ELSEWHERE = Reason("page_read_elsewhere", "another post is already reading it")
 
 
 @stage(consumes=PostCrawlRequested, emits=PostEnriched, concurrency=32, timeout_seconds=150)
@@ -33,7 +33,7 @@ async def enrichment(
     """
     if event.urls and event.trigger is Trigger.INITIAL:
         try:
-            read_pages = await _read_all(event.urls, pages=pages, page_reader=page_reader)
+            read_pages = await _read_pages(event.urls, pages=pages, page_reader=page_reader)
             await pages.note(
                 [
                     (
@@ -56,7 +56,7 @@ async def enrichment(
     )
 
 
-async def _read_all(
+async def _read_pages(
     urls: Sequence[str], *, pages: LinkedPages, page_reader: PageReader
 ) -> Mapping[str, LinkedPage]:
     """Gets each page from the cache, from its server, or from the process that is reading it.
@@ -92,7 +92,7 @@ async def _read_claimed(
     read_pages: dict[str, LinkedPage] = {}
     try:
         reading = (
-            _read(url, claim, owner, pages=pages, page_reader=page_reader) for url, claim in ours.items()
+            _read_page(url, claim, owner, pages=pages, page_reader=page_reader) for url, claim in ours.items()
         )
         for url, page in zip(ours, await asyncio.gather(*reading, return_exceptions=True), strict=True):
             if isinstance(page, BaseException):
@@ -104,7 +104,7 @@ async def _read_claimed(
     return read_pages
 
 
-async def _read(
+async def _read_page(
     url: str, claimed: PageClaim, owner: str, *, pages: LinkedPages, page_reader: PageReader
 ) -> LinkedPage:
     page = await page_reader.read(url)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from telegram_assistant.domain.media.files import NOBODY, MediaRules, decide, files_of
+from telegram_assistant.domain.media.files import CLOSED_TERMS, MediaRules, decide, files_of
 from telegram_assistant.domain.posts.differences import difference
 from telegram_assistant.events import PostParsed
 from telegram_assistant.language.meaning_changes import meaning_changes
@@ -45,7 +45,7 @@ async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
     if not edited:
         return
     compared = []
-    for edit in await versions.uncompared(edited):
+    for edit in await versions.list_uncompared(edited):
         compared.append((edit, difference(edit.before, edit.after), meaning_changes(edit.before, edit.after)))
         await asyncio.sleep(0)  # each takes milliseconds: two hundred would block the event loop
     if compared:
@@ -72,7 +72,7 @@ async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: Me
             decide(
                 file,
                 is_protected=bool(stored_post.post.facts.get("noforwards")),
-                terms=terms.get(stored_post.post.channel_id, NOBODY),
+                terms=terms.get(stored_post.post.channel_id, CLOSED_TERMS),
                 rules=rules,
             ),
         )

@@ -5,7 +5,7 @@ from telegram_assistant.events import PostTagged, PostVisionAnalyzed, Trigger, V
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichments, Kind
 from telegram_assistant.streams.stage import stage
-from telegram_assistant.understanding.post_tags import Tagger, said_in
+from telegram_assistant.understanding.post_tags import Tagger, picture_text_of
 
 
 @stage(consumes=PostVisionAnalyzed, emits=PostTagged, batch=50, concurrency=4, timeout_seconds=90)
@@ -15,7 +15,7 @@ async def retagging(
     """Tags only posts whose pictures add something. The others keep their tags, and no event is emitted."""
     looked = {event.post for event in events if event.status is VisionStatus.ANALYZED}
     added = (
-        {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if said_in(row)}
+        {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if picture_text_of(row)}
         if looked
         else set()
     )

@@ -29,8 +29,8 @@ async def tag_persistence(
     tagged = {event.post: event for event in events if event.tags}
     if not tagged:
         return
-    done = {(row.post_id, row.revision) for row in await enrichments.load(list(tagged), Kind.TAGS)}
-    missing = [event for post, event in tagged.items() if (post, event.revision) not in done]
+    saved_revisions = {(row.post_id, row.revision) for row in await enrichments.load(list(tagged), Kind.TAGS)}
+    missing = [event for post, event in tagged.items() if (post, event.revision) not in saved_revisions]
     if not missing:
         return
     allowed = await ai_policies.of_channels(list({event.post.channel_id for event in missing}))
@@ -48,7 +48,7 @@ async def tag_persistence(
             or allowed[event.post.channel_id].policy is AiPolicy.OFF
         ):
             continue
-        ours = vocabulary.of(language_for(current.post.text))
+        ours = vocabulary.tags_of(language_for(current.post.text))
         tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MAX_TAGS]
         if tags:
             rows.append(

@@ -19,8 +19,8 @@ BEHIND = {errno.ENOENT, errno.ENOTDIR, errno.EACCES}
 """Errors after which the parent of a folder may tell: any other one is the disk's own."""
 FREE_DISK = Reason(
     "free_disk",
-    "free space or enlarge the disk; `tga media status` shows who stores how much, "
-    "`tga tenants quota` limits a tenant's files",
+    "free space or enlarge the disk; `tga media status` shows the use by tenant, `tga tenants quota` "
+    "limits a tenant's files",
 )
 
 
@@ -129,8 +129,8 @@ def _lack_of_room(
     if size_bytes:
         return Reason(
             "file_has_no_room",
-            "the disk with {folder} has no room for this file: {free} of {size} are free, "
-            "and {percent} % must stay free",
+            "the disk of {folder} has no space for this file: {free} of {size} are free, and {percent} % "
+            "must stay free",
             folder=str(folder.path),
             free=free,
             size=size,
@@ -138,9 +138,8 @@ def _lack_of_room(
         )
     return Reason(
         "downloads_paused",
-        "files are not downloaded: of the disk with {folder}, {free} of {size} are free, "
-        "and {percent} % must stay free; "
-        "posts are stored, and downloads go on when there is room",
+        "file downloads are paused: the disk of {folder} has {free} of {size} free, and {percent} % must "
+        "stay free; posts are stored, and downloads continue when there is space",
         folder=str(folder.path),
         free=free,
         size=size,
@@ -170,7 +169,7 @@ async def examine(settings: Settings) -> list[Finding]:
 def _finding(folder: WatchedFolder, fullness: Fullness) -> Finding:
     what = Reason(
         "disk_used",
-        "{folder}: {free} of {size} are free ({share:.0%} used)",
+        "{folder}: {free} of {size} free ({share:.0%} used)",
         folder=str(folder.path),
         free=size_in_words(fullness.free_bytes),
         size=size_in_words(fullness.size_bytes),

@@ -67,7 +67,7 @@ class Files:
         with _busy(self.where):
             await self._store.put_async(_path(sha256), file, chunk_size=AT_ONCE_BYTES, max_concurrency=2)
 
-    async def size_of(self, sha256: bytes) -> int | None:
+    async def load_size(self, sha256: bytes) -> int | None:
         """Returns None if the file is not in the store."""
         with _busy(self.where):
             try:
@@ -128,7 +128,7 @@ class Files:
         """Deletes files; a missing file is no error."""
         await self._delete([_path(sha256) for sha256 in files])
 
-    async def listed(self, first_byte: int) -> AsyncIterator[ListedFile]:
+    async def list_files(self, first_byte: int) -> AsyncIterator[ListedFile]:
         """All files whose hash begins with this byte, in no particular order.
 
         Ignores objects with other names.
@@ -136,8 +136,10 @@ class Files:
         with _busy(self.where):
             async for some in self._store.list(f"media/{first_byte:02x}/"):
                 for entry in some:
-                    if named := OURS.fullmatch(entry["path"]):
-                        yield ListedFile(bytes.fromhex(named[3]), int(entry["size"]), entry["last_modified"])
+                    if path_match := OURS.fullmatch(entry["path"]):
+                        yield ListedFile(
+                            bytes.fromhex(path_match[3]), int(entry["size"]), entry["last_modified"]
+                        )
 
     async def put_thumbnail(self, key: ThumbnailKey, data: bytes) -> None:
         with _busy(self.where):
@@ -156,7 +158,7 @@ class Files:
         """Deletes thumbnails; a missing one is no error."""
         await self._delete([_thumbnail_path(key) for key in keys])
 
-    async def listed_thumbnails(self, first_byte: int) -> AsyncIterator[ThumbnailKey]:
+    async def list_thumbnails(self, first_byte: int) -> AsyncIterator[ThumbnailKey]:
         """All thumbnails of files whose hash begins with this byte, in no particular order.
 
         Ignores objects with other names.
@@ -164,8 +166,8 @@ class Files:
         with _busy(self.where):
             async for some in self._store.list(f"{THUMBNAILS}{first_byte:02x}/"):
                 for entry in some:
-                    if named := OUR_THUMBNAILS.fullmatch(entry["path"]):
-                        yield ThumbnailKey(bytes.fromhex(named[3]), ThumbnailSize(named[4]))
+                    if path_match := OUR_THUMBNAILS.fullmatch(entry["path"]):
+                        yield ThumbnailKey(bytes.fromhex(path_match[3]), ThumbnailSize(path_match[4]))
 
     async def _delete(self, paths: Sequence[str]) -> None:
         with _busy(self.where):
@@ -250,7 +252,7 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
     if settings.endpoint and not settings.bucket:
         what = Reason(
             "one_set_without_other",
-            "{present} is set and {missing} is not",
+            "{present} is set, but {missing} is not",
             present="S3_ENDPOINT",
             missing="S3_BUCKET",
         )
@@ -259,7 +261,9 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
     try:
         store = _open(settings)
         if store is None:
-            return [off(SUBJECT, Reason("files_off", "no S3_ENDPOINT and no FILES_DIR: no media are kept"))]
+            return [
+                off(SUBJECT, Reason("files_off", "no S3_ENDPOINT and no FILES_DIR: files are not stored"))
+            ]
         async with asyncio.timeout(TIMEOUT_SECONDS):
             if only_shows and settings.folder and not settings.endpoint:
                 await _try_out(store, THUMBNAILS)
@@ -268,7 +272,7 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
                         SUBJECT,
                         Reason(
                             "files_shown",
-                            "{where}; this process shows files, and keeps their thumbnails",
+                            "{where}; this process shows files and stores their thumbnails",
                             where=where,
                         ),
                     )
@@ -277,8 +281,8 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
     except (PermissionDeniedError, UnauthenticatedError):
         remedy = Reason(
             "check_bucket_key",
-            "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and that they may read, "
-            "write and delete in the bucket",
+            "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and their right to read, write and delete "
+            "in the bucket",
         )
         return [
             bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=where), remedy=remedy)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from telegram_assistant.streams.entries import PAYLOAD, Buried, Done, Failed, HandedBack, Outcome
+from telegram_assistant.streams.entries import PAYLOAD, DeadLettered, Done, Failed, HandedBack, Outcome
 from telegram_assistant.streams.groups import ensure_groups, is_missing_group
 from telegram_assistant.streams.keys import dead_key, stream_of_channel
 
@@ -28,7 +28,7 @@ type Command = tuple[bytes | str | int, ...]
 class DeadLetters(Protocol):
     """Permanent storage of dead letters: PostgreSQL. The streams in Redis mirror it."""
 
-    async def bury(self, stage: str, letters: Iterable[Buried]) -> None: ...
+    async def add(self, stage: str, letters: Iterable[DeadLettered]) -> None: ...
 
 
 class Acknowledger:
@@ -73,9 +73,9 @@ class Acknowledger:
         await self._idle.wait()
 
     async def _write(self, outcomes: list[Outcome]) -> None:
-        buried = [outcome for outcome in outcomes if isinstance(outcome, Buried)]
-        if buried:
-            await self._dead_letters.bury(self._stage, buried)
+        dead_lettered = [outcome for outcome in outcomes if isinstance(outcome, DeadLettered)]
+        if dead_lettered:
+            await self._dead_letters.add(self._stage, dead_lettered)
         for group in self._by_partition(outcomes):
             commands = list(self._commands(group))
             try:
@@ -119,7 +119,7 @@ class Acknowledger:
                         )
                         yield "XADD", key, "*", PAYLOAD, event.model_dump_json()
                     acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
-                case Buried(reason=reason):
+                case DeadLettered(reason=reason):
                     key = dead_key(self._stage, entry.source.partition, self._partitions)
                     yield (
                         "XADD",

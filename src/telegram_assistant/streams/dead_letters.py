@@ -5,7 +5,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from telegram_assistant.streams.entries import ONLY, PAYLOAD
-from telegram_assistant.streams.keys import dead_key, repartitioned
+from telegram_assistant.streams.keys import dead_key, repartition_key
 
 
 async def replay_entry(
@@ -15,7 +15,7 @@ async def replay_entry(
 
     All other stages skip it.
     """
-    await redis.xadd(repartitioned(stream, channel_id, partitions), {PAYLOAD: payload, ONLY: stage})
+    await redis.xadd(repartition_key(stream, channel_id, partitions), {PAYLOAD: payload, ONLY: stage})
 
 
 async def delete_letter(redis: Redis, *, stage: str, entry_id: str) -> None:

@@ -48,7 +48,7 @@ class HandedBack(NamedTuple):
     entry: Entry
 
 
-class Buried(NamedTuple):
+class DeadLettered(NamedTuple):
     """The entry goes to the dead letters."""
 
     entry: Entry
@@ -56,4 +56,4 @@ class Buried(NamedTuple):
     traceback: str = ""
 
 
-type Outcome = Done | Failed | HandedBack | Buried
+type Outcome = Done | Failed | HandedBack | DeadLettered

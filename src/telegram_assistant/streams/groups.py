@@ -48,7 +48,7 @@ def readers_of(stages: Iterable[AnyStage], partitions: int) -> Readers:
     return readers
 
 
-async def groups_of(redis: Redis, key: str) -> list[Any]:
+async def load_groups(redis: Redis, key: str) -> list[Any]:
     """Return the groups of a stream; none if it does not exist yet."""
     try:
         groups: list[Any] = await redis.xinfo_groups(key)
@@ -65,7 +65,7 @@ def unknown_among(key: str, groups: Sequence[Any], expected: Collection[str]) ->
 async def find_unknown_groups(redis: Redis, readers: Readers) -> list[UnknownGroup]:
     """Return the groups on streams of ours that belong to none of our stages."""
     ours = {name for names in readers.values() for name in names}
-    return [unknown for key in readers for unknown in unknown_among(key, await groups_of(redis, key), ours)]
+    return [unknown for key in readers for unknown in unknown_among(key, await load_groups(redis, key), ours)]
 
 
 def sources_of(stage: AnyStage, partitions: int) -> Iterator[StreamSource]:

@@ -19,11 +19,11 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import Event
 from telegram_assistant.streams.deadlines import Deadlines
-from telegram_assistant.streams.entries import Buried, Done, Entry, Failed, HandedBack, Outcome
+from telegram_assistant.streams.entries import DeadLettered, Done, Entry, Failed, HandedBack, Outcome
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
-from telegram_assistant.telemetry.trace_ids import logged_with_traces
+from telegram_assistant.telemetry.trace_ids import log_with_traces
 from telegram_assistant.telemetry.tracing import span, traceparent
 
 log = get_logger()
@@ -78,7 +78,7 @@ class Handling:
                     event = entry.source.event.model_validate_json(entry.payload)
                 except ValidationError as error:
                     outcomes.append(
-                        Buried(
+                        DeadLettered(
                             entry,
                             f"it is not a valid {entry.source.event.NAME}: {error.error_count()} errors",
                             str(error)[:2000],
@@ -86,19 +86,19 @@ class Handling:
                     )
                     continue
                 if entry.deliveries > self._stage.attempts:
-                    outcomes.append(self._bury_killer(entry, event))
+                    outcomes.append(self._dead_letter_killer(entry, event))
                 else:
                     parsed.append((entry, event))
         if parsed:
-            with logged_with_traces({event.post_id: event.trace_id for _, event in parsed}):
+            with log_with_traces({event.post_id: event.trace_id for _, event in parsed}):
                 outcomes += await (
                     self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0])
                 )
         return outcomes
 
-    def _bury_killer(self, entry: Entry, event: Event) -> Buried:
+    def _dead_letter_killer(self, entry: Entry, event: Event) -> DeadLettered:
         """Bury an entry whose process died at each attempt."""
-        with logged_with_traces({event.post_id: event.trace_id}):
+        with log_with_traces({event.post_id: event.trace_id}):
             log.error(
                 "buried",
                 stage=self._stage.name,
@@ -106,7 +106,7 @@ class Handling:
                 entry_id=entry.entry_id.decode(),
                 why="its process died each time",
             )
-        return Buried(
+        return DeadLettered(
             entry,
             f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time",
         )
@@ -124,21 +124,21 @@ class Handling:
 
     async def _handle_one(self, parsed_entry: ParsedEntry) -> list[Outcome]:
         entry, event = parsed_entry
-        with logged_with_traces({event.post_id: event.trace_id}):
+        with log_with_traces({event.post_id: event.trace_id}):
             return await self._handle_traced(entry, event)
 
     async def _handle_traced(self, entry: Entry, event: Event) -> list[Outcome]:
         try:
             return await self._attempt([(entry, event)])
         except Rejected as error:
-            return [Buried(entry, str(error), traceback.format_exc())]
+            return [DeadLettered(entry, str(error), traceback.format_exc())]
         except Exception as error:
             self._metrics.failed.inc()
             if entry.deliveries >= self._stage.attempts:
                 log.exception(
                     "buried", stage=self._stage.name, post_id=event.post_id, attempts=entry.deliveries
                 )
-                return [Buried(entry, f"{type(error).__name__}: {error}", traceback.format_exc())]
+                return [DeadLettered(entry, f"{type(error).__name__}: {error}", traceback.format_exc())]
             log.warning(
                 "will_retry",
                 stage=self._stage.name,
@@ -169,10 +169,10 @@ class Handling:
                 if await self._hold(busy):
                     continue
                 return [HandedBack(entry) for entry, _ in parsed]
-            return self._done(parsed, events_out)
+            return self._assign_events(parsed, events_out)
 
     @staticmethod
-    def _done(parsed: list[ParsedEntry], events_out: tuple[Event, ...]) -> list[Outcome]:
+    def _assign_events(parsed: list[ParsedEntry], events_out: tuple[Event, ...]) -> list[Outcome]:
         """Assign each published event to the entry it is about, so that it stays in that entry's lane."""
         if not events_out:
             return [Done(entry) for entry, _ in parsed]

@@ -32,7 +32,7 @@ def stream_keys(event: type[Event], partitions: int = 1) -> Iterator[tuple[Lane,
             yield lane, partition, stream_key(event, lane, partition, partitions)
 
 
-def repartitioned(key: str, channel_id: int, partitions: int) -> str:
+def repartition_key(key: str, channel_id: int, partitions: int) -> str:
     """Return the key of the same stream under another number of partitions."""
     return _in_partition(key.partition(":{")[0], channel_id % partitions, partitions)
 

@@ -76,7 +76,7 @@ class LocalQueue:
             await waiter
             self._is_waking = False
 
-    async def done(self, batch: list[Entry], seconds: float) -> None:
+    async def finish_batch(self, batch: list[Entry], seconds: float) -> None:
         """Report that a batch took `seconds`.
 
         While live entries arrive, a worker pauses as long after history, so live work gets half the time.

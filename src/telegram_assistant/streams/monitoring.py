@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.streams.acknowledging import RESTING
-from telegram_assistant.streams.groups import UnknownGroup, groups_of, readers_of, sources_of, unknown_among
+from telegram_assistant.streams.groups import UnknownGroup, load_groups, readers_of, sources_of, unknown_among
 from telegram_assistant.streams.keys import stopped_key, stream_keys, text_of
 from telegram_assistant.streams.stage import AnyStage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
@@ -66,7 +66,7 @@ async def measure_stages(redis: Redis, stages: Sequence[AnyStage], partitions: i
         for lane in Lane:
             of_lane = [source for source in sources if source.lane is lane]
             groups = [
-                (source, await _group(redis, source.key, stage.name, await groups_of(redis, source.key)))
+                (source, await _group(redis, source.key, stage.name, await load_groups(redis, source.key)))
                 for source in of_lane
             ]
             lengths = [await redis.xlen(source.key) for source in of_lane]
@@ -130,7 +130,7 @@ async def trim(
     readers = readers_of(stages, partitions)
     trimmed: dict[str, int] = {}
     for key, expected in readers.items():
-        group_infos = await groups_of(redis, key)
+        group_infos = await load_groups(redis, key)
         former = await _former_readers(
             redis, key, group_infos, {stage.name for stage in stages} - set(expected)
         )
@@ -221,9 +221,9 @@ def monitoring_loop(redis: Redis, stages: Sequence[AnyStage], partitions: int, h
                     STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
                     STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)
                 await trim(redis, stages, partitions, warned=warned)
-                outage.recovered()
+                outage.log_recovery()
             except RedisError as error:
-                outage.failed(f"{type(error).__name__}: {error}")
+                outage.log_failure(f"{type(error).__name__}: {error}")
             await sleep_unless(stopping, WATCH_EVERY_SECONDS)
 
     return Loop(PART, run)

@@ -79,9 +79,9 @@ class NoticeRelay:
         while not stopping.is_set():
             try:
                 announced = await self.step()
-                self._outage.recovered()
+                self._outage.log_recovery()
             except (Busy, RedisError) as error:
-                self._outage.failed(f"{type(error).__name__}: {error}")
+                self._outage.log_failure(f"{type(error).__name__}: {error}")
                 self._health.report(PART, State.FAILING, f"waits: {type(error).__name__}")
                 announced = 0
             if not announced:
@@ -94,9 +94,9 @@ class NoticeRelay:
         """
         if (full := await self._room.reason_to_pause()) is not None:
             self._health.report(PART, State.FAILING, full)
-            self._pause.failed(full)
+            self._pause.log_failure(full)
             return 0
-        self._pause.recovered()
+        self._pause.log_recovery()
         self._health.report(PART, State.OK)
         return sum(
             [

@@ -209,7 +209,8 @@ class Reclaimer:
     def _due_after_ms(self, owner: str, entry_id: bytes, delivered: int) -> int:
         if owner == RESTING:
             rest = self._stage.retry_after_seconds(max(delivered, 1))
-            return int(rest * 1000 * (0.75 + 0.5 * random.Random(entry_id).random()))  # noqa: S311 -- jitter, the same for every process
+            jitter = random.Random(entry_id).random()  # noqa: S311 -- the same in every process
+            return int(rest * 1000 * (0.75 + 0.5 * jitter))
         return min(self._lease_ms, LOST_ANSWER_MS) if owner == self._consumer else self._lease_ms
 
     async def _take(self, source: StreamSource, entry_id: bytes, deliveries: int, min_ms: int) -> list[Entry]:

@@ -68,12 +68,12 @@ class Outbox(Protocol):
         """Lock some unannounced rows, publish them and mark them. Returns their number."""
         ...
 
-    async def unfinished_bulk(self) -> int: ...
-    async def known_epoch(self) -> tuple[str | None, str | None]:
+    async def count_unfinished_bulk(self) -> int: ...
+    async def load_known_epoch(self) -> tuple[str | None, str | None]:
         """Return the epoch and the run id of both servers that the streams were last filled under."""
         ...
 
-    async def started(self) -> str:
+    async def load_server_start(self) -> str:
         """Return a value that changes with every start of PostgreSQL."""
         ...
 
@@ -128,12 +128,12 @@ class Relay:
         try:
             announced = await step()
         except (Busy, RedisError) as error:
-            self._outages[part].failed(f"{type(error).__name__}: {error}")
+            self._outages[part].log_failure(f"{type(error).__name__}: {error}")
             self._health.report(part, State.FAILING, f"waits: {type(error).__name__}")
             self._checked_at = 0.0
             await asyncio.sleep(POLL_SECONDS)
             return 1
-        self._outages[part].recovered()
+        self._outages[part].log_recovery()
         return announced
 
     async def step(self) -> int:
@@ -154,7 +154,7 @@ class Relay:
 
         Returns how many posts were announced.
         """
-        free = MAX_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
+        free = MAX_BULK_UNFINISHED - await self._outbox.count_unfinished_bulk()
         if free <= 0 or await self._should_pause(BULK_PART):
             return 0
         return await self._announce(Lane.BULK, min(free, BULK_BATCH))
@@ -164,9 +164,9 @@ class Relay:
         OUTBOX_PAUSED.set(full is not None)
         self._health.report(part, State.OK if full is None else State.FAILING, full or "")
         if full is None:
-            self._pauses[part].recovered()
+            self._pauses[part].log_recovery()
         else:
-            self._pauses[part].failed(full)
+            self._pauses[part].log_failure(full)
         return full is not None
 
     async def _announce(self, lane: Lane, limit: int) -> int:
@@ -175,7 +175,7 @@ class Relay:
             for announcement in announcements:
                 key = stream_of_channel(PostParsed, lane, announcement.post_id.channel_id, self._partitions)
                 pipeline.execute_command(
-                    "XADD", key, "*", PAYLOAD, parsed_event(announcement).model_dump_json()
+                    "XADD", key, "*", PAYLOAD, build_event(announcement).model_dump_json()
                 )
             await pipeline.execute()
 
@@ -188,7 +188,7 @@ class Relay:
         """Check whether Redis is the one that was filled, and whether posts are late without a reason."""
         run_id = await self._run_id()
         stored_epoch = await self._redis.get(EPOCH_KEY)
-        epoch, known_run = await self._outbox.known_epoch()
+        epoch, known_run = await self._outbox.load_known_epoch()
         if stored_epoch is None or epoch is None or text_of(stored_epoch) != epoch:
             await self.refill()
         elif run_id != known_run:
@@ -213,7 +213,7 @@ class Relay:
         finished, and their results.
         """
         info: Any = await self._redis.info("server")
-        return f"{info['run_id']} {await self._outbox.started()}"
+        return f"{info['run_id']} {await self._outbox.load_server_start()}"
 
     @staticmethod
     def _is_delay_explained(states: Sequence[StageState]) -> bool:
@@ -228,7 +228,7 @@ class Relay:
             log.warning("announced_again", reason=reason, posts=count)
 
 
-def parsed_event(announcement: Announcement) -> PostParsed:
+def build_event(announcement: Announcement) -> PostParsed:
     """Build the event of an outbox row. The trace begins here."""
     occurred_at = announcement.created_at.astimezone(UTC)
     return PostParsed.about(

@@ -17,7 +17,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
 from telegram_assistant.streams.acknowledging import Acknowledger, DeadLetters
 from telegram_assistant.streams.deadlines import Deadlines
-from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
+from telegram_assistant.streams.entries import DeadLettered, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.local_queue import LocalQueue
@@ -145,11 +145,11 @@ class Runner:
             await self._wait_while_stopped(stopping)
             await ensure_groups(self._redis, self.stage.name, self._sources)
         except (RedisError, OSError) as error:
-            self._server_outage.failed(f"{type(error).__name__}: {error}")
+            self._server_outage.log_failure(f"{type(error).__name__}: {error}")
             self._report(State.FAILING, f"waits for a server: {type(error).__name__}")
             await sleep_unless(stopping, self._options.outage_pause_seconds)
             return False
-        self._server_outage.recovered()
+        self._server_outage.log_recovery()
         return True
 
     async def _run_once(self) -> None:
@@ -215,7 +215,7 @@ class Runner:
                 await step()
             except (RedisError, OSError, Busy) as error:
                 self._waiting_for_servers.add(step)
-                self._server_outage.failed(f"{type(error).__name__}: {error}")
+                self._server_outage.log_failure(f"{type(error).__name__}: {error}")
                 self._report(State.FAILING, f"waits for a server: {type(error).__name__}")
                 await asyncio.sleep(self._options.outage_pause_seconds)
             else:
@@ -223,7 +223,7 @@ class Runner:
                     self._waiting_for_servers.discard(step)
                     self._report(State.FAILING if self._waiting_for_servers else State.OK)
                     if not self._waiting_for_servers:
-                        self._server_outage.recovered()
+                        self._server_outage.log_recovery()
 
     # --- reading entries ---
 
@@ -324,7 +324,7 @@ class Runner:
             took = time.perf_counter() - began
             self._metrics.latency.observe(took / len(batch))
             acknowledger.settle(outcomes)
-            await ready.done(batch, took)
+            await ready.finish_batch(batch, took)
 
     async def _hold(self, busy: Busy) -> bool:
         """Pause the whole stage, because the other side is busy for all its workers.
@@ -335,7 +335,7 @@ class Runner:
             return False
         seconds = min(max(busy.retry_after_seconds, 0.05), self._options.max_busy_seconds)
         if time.monotonic() >= self._paused_until:
-            self._busy_outage.failed(busy, is_routine=True, seconds=round(seconds, 1))
+            self._busy_outage.log_failure(busy, is_routine=True, seconds=round(seconds, 1))
             self._report_waiting(busy)
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
         await sleep_unless(self._ending, seconds)
@@ -354,19 +354,19 @@ class Runner:
     # --- after writing ---
 
     def _on_written(self, outcomes: Sequence[Outcome]) -> None:
-        done = 0
+        done_count = 0
         for outcome in outcomes:
             entry = outcome.entry
             if self._held.pop((entry.source.key, entry.entry_id), None) is not None:
                 self._bulk_held -= entry.source.lane is Lane.BULK
             if isinstance(outcome, Done):
-                done += 1
+                done_count += 1
                 self._buried_in_a_row = 0
-            elif isinstance(outcome, Buried):
-                self._metrics.buried.inc()
+            elif isinstance(outcome, DeadLettered):
+                self._metrics.dead_lettered.inc()
                 self._buried_in_a_row += 1
-        if done:
-            self._metrics.processed.inc(done)
+        if done_count:
+            self._metrics.processed.inc(done_count)
             self._note_success()
         self._has_capacity.set()
         if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
@@ -375,7 +375,7 @@ class Runner:
     def _note_success(self) -> None:
         if self._busy_since is not None:
             self._busy_since = None
-            self._busy_outage.recovered()
+            self._busy_outage.log_recovery()
             self._report(State.FAILING if self._waiting_for_servers else State.OK)
         if time.monotonic() >= self._noted_at + 1:
             self._noted_at = time.monotonic()

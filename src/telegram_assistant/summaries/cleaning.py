@@ -3,11 +3,8 @@ calls to subscribe.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.language import language_of
 from telegram_assistant.domain.posts.near_copies import ADDRESS, CALL_TO_FOLLOW, content_of
 from telegram_assistant.language.names import names_in
@@ -16,9 +13,6 @@ from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.sentences import is_headline, split_sentences
 from telegram_assistant.summaries.values import ChangeSort, StoryPost
 
-LEARNT_SHARE = 0.015
-"""A first or last sentence in so many of a channel's posts is its habit."""
-LEARNT_TIMES = 3
 OPENING_WORDS = 5
 LONG_OPENING_WORDS = 8
 CLOSING_WORDS = 7
@@ -26,9 +20,15 @@ CHANGE_CHARACTERS = 120
 """A shorter correction goes on in the next sentence."""
 _SOURCE = re.compile(
     r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in "
-    r"full|link)\b",
+    r"full|read (?:more|on|the (?:full|whole))|link)\b",
     re.IGNORECASE,
 )
+_BYLINE = re.compile(r"^(?:корреспондент|автор|фото|видео)\b.*\bспециально для\b", re.IGNORECASE)
+_BARE_ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}/\S+", re.IGNORECASE)
+_LEADS_ELSEWHERE = re.compile(r"(?:\b(?:здесь|тут|по ссылке|here|link)|:)\W*$", re.IGNORECASE)
+"""Words behind which an address stood."""
+_ITEM = re.compile(r"\s*(?:[-–—*•·∙●○◦▪▫◾◽‣➡→✔✅☑🔹🔸▶]\ufe0f?\s*|\d{1,2}[.)]\s+)(?=\S)")
+MIN_ITEMS = 2
 _ADVERTISING = re.compile(
     r"розыгрыш приз|промокод|на правах рекламы|\berid\b|promo code|\bsponsored\b", re.IGNORECASE
 )
@@ -61,9 +61,6 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 
-type Habits = Mapping[ChannelId, frozenset[str]]
-"""The openings and closings of each channel, folded."""
-
 
 @dataclass(frozen=True, slots=True)
 class CleanPost:
@@ -79,27 +76,6 @@ class CleanPost:
     """Equal where the words are."""
 
 
-def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
-    """Openings and closings that channels repeat, from many of their posts:
-    a first or last sentence in 1.5 % of them, three at least.
-    """
-    seen: dict[ChannelId, Counter[str]] = {}
-    posts: Counter[ChannelId] = Counter()
-    for channel_id, text in texts:
-        sentences = [_fold(sentence) for sentence in split_sentences(ADDRESS.sub(" ", text))]
-        if len(sentences) > 1:
-            posts[channel_id] += 1
-            seen.setdefault(channel_id, Counter()).update({sentences[0], sentences[-1]})
-    return {
-        channel_id: frozenset(
-            habit
-            for habit, times in counted.items()
-            if times >= max(LEARNT_TIMES, LEARNT_SHARE * posts[channel_id])
-        )
-        for channel_id, counted in seen.items()
-    }
-
-
 def language_in(text: str, known: str | None) -> str:
     """The language of a post: what is known of it, or else what its words and letters say."""
     return known or language_of(text) or ("ru" if is_cyrillic(text) else "en")
@@ -109,21 +85,37 @@ def _is_call(sentence: str) -> bool:
     return bool(CALL_TO_FOLLOW.search(sentence) or _ADVERTISING.search(sentence))
 
 
-def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
-    usual = habits.get(post.post_id.channel_id, frozenset())
+def _leads_elsewhere(sentence: str, bare: str) -> bool:
+    """Whether it only says where to read on; `bare` is the sentence without its addresses."""
+    has_address = len(bare) < len(" ".join(sentence.split()))
+    return bool(_BARE_ADDRESS.search(bare) or (has_address and _LEADS_ELSEWHERE.search(bare)))
+
+
+def _list_items(text: str) -> frozenset[str]:
+    """Sentences of lines with a bullet or a number in front, where there are several: they say little
+    without the line above them.
+    """
+    lines = [line for line in text.splitlines() if _ITEM.match(line)]
+    if len(lines) < MIN_ITEMS:
+        return frozenset()
+    return frozenset(sentence for line in lines for sentence in split_sentences(line))
+
+
+def clean_post(post: StoryPost) -> CleanPost:
     remaining: list[str] = []
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
         bare = " ".join(ADDRESS.sub(" ", sentence).split())
         if (
             not bare
-            or _fold(bare) in usual
             or _is_call(bare)
+            or _leads_elsewhere(sentence, bare)
             or _SOURCE.match(bare)
+            or _BYLINE.match(bare)
             or len(parse_text(bare).words) == 0
         ):
             continue
-        kind, text = _marked(bare)
+        kind, text = _split_mark(bare)
         if kind is not None:
             changes.append((kind, text))
         elif changes and len(changes[-1][1]) < CHANGE_CHARACTERS and changes[-1][1].endswith(remaining[-1]):
@@ -134,7 +126,9 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
         changes.append((ChangeSort.DENIAL, remaining[0]))
     headline = remaining[0] if len(remaining) > 1 and is_headline(remaining[0]) else ""
     text = "\n".join(remaining)
-    sentences = tuple(remaining[1:] if headline else remaining)
+    items = _list_items(post.text)
+    body = remaining[1:] if headline else remaining
+    sentences = tuple(sentence for sentence in body if sentence not in items) or tuple(body)
     return CleanPost(
         post,
         language_in(post.text, post.language),
@@ -146,7 +140,12 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     )
 
 
-def _marked(sentence: str) -> tuple[ChangeSort | None, str]:
+def mark_of(sentence: str) -> ChangeSort | None:
+    """What a sentence says that it is: a correction, an update."""
+    return _split_mark(sentence)[0]
+
+
+def _split_mark(sentence: str) -> tuple[ChangeSort | None, str]:
     for kind, mark in _MARKS:
         if (match := mark.match(sentence)) is not None and (rest := sentence[match.end() :]):
             return kind, rest[0].upper() + rest[1:]
@@ -179,7 +178,3 @@ def _is_opening(sentence: str, rest: list[str]) -> bool:
 def _is_empty(sentence: str, most_words: int) -> bool:
     words = parse_text(sentence).words
     return len(words) <= most_words and not quantities_in(sentence).all and not names_in(sentence)
-
-
-def _fold(sentence: str) -> str:
-    return " ".join(word.folded for word in parse_text(sentence).words)

@@ -1,12 +1,20 @@
-"""Numbers on which the posts of a story differ: what most channels say stands, and the others are named."""
+"""Numbers on which the posts of a story differ: what most channels say stands, and the others are named.
+
+Two numbers are disputed only where everything speaks for it: the same thing in the same frame, in posts that
+hold together by strong links. A number that grew, and one that its own channel replaced, is no dispute.
+"""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
 
-from telegram_assistant.language.parsed_text import parse_text, readings_of
+from telegram_assistant.language.names import key_of, names_in
+from telegram_assistant.language.parsed_text import ParsedWord, parse_text, readings_of
 from telegram_assistant.language.quantities import Quantity, quantities_in
+from telegram_assistant.language.speakers import is_speech
 from telegram_assistant.summaries.cleaning import CleanPost
 from telegram_assistant.summaries.values import ChangeSort, CitedSentence, Dispute, NumberClaim
 
@@ -15,9 +23,41 @@ SAME_FRAME = 0.8
 """Two sentences that share so many of their words around a number
 without a noun («49 → 63») say it of the same thing.
 """
+MIN_FRAME = 0.5
+"""Two sentences about the same number share so many of the words around it, of the shorter one's."""
+ROUNDED = 0.05
+"""A round number that differs by less may be the other one rounded."""
+MAX_APART = timedelta(hours=12)
+"""A number that is given later is news: of the next night, or of what became of it."""
 MAX_DISPUTES = 3
 MAX_COMPARED = 8
 _UNIT = re.compile(r"\s?[^\s\w]?[^\s,.;:!?»”\"]*")
+_VAGUE = re.compile(
+    r"(?:более|больше|свыше|менее|меньше|около|порядка|почти|примерно|приблизительно|минимум|максимум|"
+    r"не менее чем|до|ниже|выше|below|above|under|at least|at most|about|around|nearly|almost|over|some|"
+    r"roughly|approximately|up to|(?:more|less|fewer) than)[\s\u00a0]*(?:чем[\s\u00a0]+)?[$€£₽]?$",
+    re.IGNORECASE,
+)
+_GROWN = re.compile(
+    r"(?:\b(?:возрос|вырос|увеличил|поднял)\w*(?: уже)? до |"
+    r"\b(?:rose|risen|grew|grown|climbed|increased|raised)(?: already)? to |"
+    r"\b(?:уже|теперь|now|already)(?: \w+)? )[$€£₽]?$",
+    re.IGNORECASE,
+)
+_GROWN_BEHIND = re.compile(
+    r"\W+(?:\w+\W+){0,2}?(?:by now\b|so far\b|up from\b|(?:раньше|ранее|прежде) (?:говори|сообщ|называ|был))",
+    re.IGNORECASE,
+)
+_GOODS_WORDS = """
+доллар евро рубль юань фунт иена тенге гривна лира биткоин нефть газ золото серебро бензин пшеница зерно
+brent urals акция облигация
+dollar euro rouble ruble yuan pound yen bitcoin oil gas gold silver petrol wheat grain share bond
+"""
+_AGENCY_WORDS = """
+предварительно предварительный reportedly preliminary
+агентство риа тасс интерфакс новости источник данные телеканал издание газета служба
+agency source reuters report interfax channel newspaper
+"""
 
 
 type Doubtful = frozenset[tuple[str, float]]
@@ -25,7 +65,7 @@ type Doubtful = frozenset[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _StatedNumber:
     """A number in a sentence of a post."""
 
     quantity: Quantity
@@ -48,9 +88,30 @@ class _Said:
         return self.sentence[self.quantity.start : end + len(self.quantity.noun)]
 
     @property
+    def frame(self) -> tuple[ParsedWord, ...]:
+        """The words around the number that are no name, no source and no verb of speech."""
+        return tuple(word for word in words_around(self.sentence) if not word.readings & self.noun)
+
+    @property
+    def is_vague(self) -> bool:
+        return _VAGUE.search(self.sentence[: self.quantity.start]) is not None
+
+    @property
+    def is_grown(self) -> bool:
+        return is_grown(self.sentence, self.quantity)
+
+    @property
     def around(self) -> str:
         """The sentence without the number: equal in copies that differ in it alone."""
         return self.sentence[: self.quantity.start] + self.sentence[self.quantity.end :]
+
+
+def is_grown(sentence: str, quantity: Quantity) -> bool:
+    """Whether the sentence says that the number replaces a smaller one."""
+    return (
+        _GROWN.search(sentence[: quantity.start]) is not None
+        or _GROWN_BEHIND.match(sentence, quantity.end) is not None
+    )
 
 
 def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doubtful]:
@@ -58,7 +119,7 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
 
     Posts are given oldest first; a channel's last word counts.
     """
-    groups: list[list[_Said]] = []
+    groups: list[list[_StatedNumber]] = []
     for statement in _numbers_of(posts):
         group = next(
             (
@@ -72,7 +133,10 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
             groups.append([statement])
         else:
             group.append(statement)
-    disagreements = [sides for group in groups if len(sides := _sides_of(group)) > 1]
+    together = [frozenset(amount.value for amount in quantities_in(post.text).all) for post in posts]
+    disagreements = [
+        sides for group in groups if len(sides := _disputed_sides(_sides_of(group), group, together)) > 1
+    ]
     disagreements.sort(key=lambda sides: (-sum(map(len, sides)), sides[0][0].written))
     doubtful = frozenset(
         (reading, claim.quantity.value)
@@ -90,17 +154,17 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
     return tuple(map(_dispute_of, disputed[:MAX_DISPUTES])), doubtful
 
 
-def _numbers_of(posts: Sequence[CleanPost]) -> Iterable[_Said]:
+def _numbers_of(posts: Sequence[CleanPost]) -> Iterable[_StatedNumber]:
     for post in posts:
         for sentence in (post.headline, *post.sentences):
             yield from (
-                _Said(quantity, place, sentence, post)
+                _StatedNumber(quantity, place, sentence, post)
                 for place, quantity in enumerate(quantities_in(sentence).all)
                 if quantity.against is None
             )
 
 
-def _is_same_thing(statement: _Said, other: _Said) -> bool:
+def _is_same_thing(statement: _StatedNumber, other: _StatedNumber) -> bool:
     """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»; without a noun,
     the same place in such a sentence.
     """
@@ -115,20 +179,20 @@ def _is_same_thing(statement: _Said, other: _Said) -> bool:
     return shared >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
 
 
-def _words_around(statement: _Said) -> list[frozenset[str]]:
+def _words_around(statement: _StatedNumber) -> list[frozenset[str]]:
     return [
         word.readings for word in parse_text(statement.sentence).content if not word.readings & statement.noun
     ]
 
 
-def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
+def _sides_of(group: Sequence[_StatedNumber]) -> list[list[_StatedNumber]]:
     """What channels say by number, the one that stands first: that of most channels;
     of equals a corrected one, then the newest.
     """
-    last: dict[int, _Said] = {}
+    last: dict[int, _StatedNumber] = {}
     for statement in group:
         last[statement.post.post.post_id.channel_id] = statement
-    by_value: dict[float, list[_Said]] = defaultdict(list)
+    by_value: dict[float, list[_StatedNumber]] = defaultdict(list)
     for statement in last.values():
         by_value[statement.quantity.value].append(statement)
     corrected = {claim.quantity.value for claim in last.values() if _is_corrected(claim)}
@@ -138,7 +202,7 @@ def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
         if _is_corrected(claim) and _is_original(claim, group)
     }
 
-    def rank(side: list[_Said]) -> tuple[int, bool, float]:
+    def rank(side: list[_StatedNumber]) -> tuple[int, bool, float]:
         votes = sum(
             outdated.get(claim.around, claim.quantity.value) == claim.quantity.value for claim in side
         )
@@ -151,11 +215,110 @@ def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
     return sorted(by_value.values(), key=rank)
 
 
-def _is_corrected(statement: _Said) -> bool:
+def _disputed_sides(
+    sides: Sequence[list[_StatedNumber]],
+    group: Sequence[_StatedNumber],
+    together: Sequence[frozenset[float]],
+) -> list[list[_StatedNumber]]:
+    """The side that stands, and those that truly say something else of the same thing."""
+    stands, *others = sides
+    value = stands[0].quantity.value
+    disputed = [
+        [other for other in side if any(_differ(claim, other) for claim in stands)]
+        for side in others
+        if not any({value, side[0].quantity.value} <= values for values in together)
+        and not _is_replaced(group, value, side[0].quantity.value)
+    ]
+    return [stands, *(side for side in disputed if side)]
+
+
+def _is_replaced(group: Sequence[_StatedNumber], value: float, other: float) -> bool:
+    """Whether a channel that gave one of two numbers gives the other one now: the story went on."""
+    numbers: dict[int, set[float]] = defaultdict(set)
+    for statement in group:
+        numbers[statement.post.post.post_id.channel_id].add(statement.quantity.value)
+    return any({value, other} <= its for its in numbers.values())
+
+
+def _differ(claim: _StatedNumber, other: _StatedNumber) -> bool:
+    """Whether two statements contradict each other: in strongly linked posts of half a day, both exact, none
+    grown, about the same names and goods, among the same numbers and words.
+    """
+    mine, theirs = claim.post.post, other.post.post
+    if mine.group != theirs.group or abs(mine.posted_at - theirs.posted_at) > MAX_APART:
+        return False
+    if any(side.is_vague or side.is_grown for side in (claim, other)):
+        return False
+    return (
+        not _is_rounded(claim.quantity.value, other.quantity.value)
+        and _holds(names_in(claim.sentence), names_in(other.sentence))
+        and _goods_in(claim.sentence) == _goods_in(other.sentence)
+        and _holds(_other_numbers(claim), _other_numbers(other))
+        and _share_of_frame(claim, other) >= MIN_FRAME
+    )
+
+
+def _is_rounded(value: float, other: float) -> bool:
+    """Whether the rounder of two numbers is the other one rounded: 9,140 and 9,100; 3.5 and 4."""
+    rough, exact = sorted((value, other), key=_digits)
+    if not rough or abs(rough - exact) > ROUNDED * abs(exact):
+        return False
+    return _digits(rough) < _digits(exact) and exact >= 10  # noqa: PLR2004 -- 3 is not 3.1 people rounded
+
+
+def _digits(value: float) -> int:
+    """Figures that say something: 2 of 9,100."""
+    return len(f"{value:.6f}".replace(".", "").strip("0"))
+
+
+def _holds[T](mine: frozenset[T], theirs: frozenset[T]) -> bool:
+    return mine <= theirs or theirs <= mine
+
+
+def _other_numbers(statement: _StatedNumber) -> frozenset[float]:
+    return frozenset(
+        quantity.value
+        for place, quantity in enumerate(quantities_in(statement.sentence).all)
+        if place != statement.place
+    )
+
+
+def _goods_in(sentence: str) -> frozenset[str]:
+    return parse_text(sentence).readings & _readings_of_words(_GOODS_WORDS)
+
+
+def _share_of_frame(claim: _StatedNumber, other: _StatedNumber) -> float:
+    mine, theirs = claim.frame, other.frame
+    shorter, longer = sorted((mine, theirs), key=len)
+    if not shorter:
+        return 0.0
+    readings = frozenset(reading for word in longer for reading in word.readings)
+    return sum(bool(word.readings & readings) for word in shorter) / len(shorter)
+
+
+@lru_cache
+def _readings_of_words(words: str) -> frozenset[str]:
+    return frozenset(reading for word in words.split() for reading in readings_of(word))
+
+
+@lru_cache(maxsize=4_000)
+def words_around(sentence: str) -> tuple[ParsedWord, ...]:
+    """The words of a sentence that are no name, no source and no verb of speech."""
+    names = names_in(sentence)
+    return tuple(
+        word
+        for word in parse_text(sentence).content
+        if not is_speech(word)
+        and not word.readings & _readings_of_words(_AGENCY_WORDS)
+        and not (word.is_capitalised and key_of(word.text) in names)
+    )
+
+
+def _is_corrected(statement: _StatedNumber) -> bool:
     return any(kind is ChangeSort.CORRECTION for kind, _ in statement.post.changes)
 
 
-def _is_original(statement: _Said, group: Sequence[_Said]) -> bool:
+def _is_original(statement: _StatedNumber, group: Sequence[_StatedNumber]) -> bool:
     """Whether nobody said it in these words before: what others copied
     from it is outdated when it is corrected.
     """
@@ -163,7 +326,7 @@ def _is_original(statement: _Said, group: Sequence[_Said]) -> bool:
     return first.post.post.post_id.channel_id == statement.post.post.post_id.channel_id
 
 
-def _dispute_of(sides: Sequence[Sequence[_Said]]) -> Dispute:
+def _dispute_of(sides: Sequence[Sequence[_StatedNumber]]) -> Dispute:
     claims = [
         NumberClaim(side[0].written, tuple(statement.post.post.post_id for statement in side))
         for side in sides

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, parse_text
+from telegram_assistant.language.parsed_text import ParsedText, count_shared, parse_text
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.speakers import has_speech
 from telegram_assistant.summaries.cleaning import CleanPost
@@ -21,6 +21,8 @@ SPEECH_LOSS = 0.4
 """What somebody says about it is not what happened."""
 MIN_ADDED = 3
 """Words that a lead adds to the headline at least, where it adds no number and no name."""
+REPEATED_SHARE = 0.5
+MIN_SHARED = 5
 MIN_SUM = 100_000
 """A number without a noun that is as large is a sum of money."""
 
@@ -54,9 +56,19 @@ def centrality(
 
 
 def adds_to(sentence: ParsedText, headline: ParsedText) -> bool:
-    """Whether a sentence says more than the headline: a number, a name, or some words."""
+    """Whether a sentence says more than the headline, a number, a name, or some words, and does not say the
+    headline again.
+    """
     added = [word for word in sentence.content if not word.readings & headline.readings]
+    if says_again(sentence, headline):
+        return False
     return len(added) >= MIN_ADDED or new_facts(sentence.text, [headline.text]) > 0
+
+
+def says_again(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether half of the shorter one is in the other; a few words are the subject of both, no repetition."""
+    shared, words = count_shared(sentence, headline)
+    return shared >= max(MIN_SHARED, REPEATED_SHARE * words)
 
 
 def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:

@@ -5,29 +5,45 @@
         language="ru"
     )
     if summary is not None:
-        print(summary.headline.text, [sentence.text for sentence in summary.established])
+        print(summary.headline.text, [sentence.text for sentence in summary.in_own_words])
 
 A pure function: the order of the posts does not matter, equal posts give an equal summary, and no model is
 asked. Give it the posts that the reader may see, and `language` if the reader prefers one; it is used if at
-least one post is in it. `habits` are the channels' openings and closings (`learn_habits`); without them rules
-find most. It takes about 20 ms for 30 posts: call it in a thread if you have many stories.
+least one post is in it. It takes about 20 ms for 30 posts: call it in a thread if you have many stories.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, goes_on, parse_text, readings_of
+from telegram_assistant.language.parsed_text import (
+    ParsedText,
+    count_shared,
+    goes_on,
+    is_whole,
+    parse_text,
+    readings_of,
+    tells_before,
+)
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
-from telegram_assistant.summaries.disputes import Doubtful, find_disputes
-from telegram_assistant.summaries.leads import adds_to, centrality, contradicts, new_facts, word_shares
+from telegram_assistant.summaries.cleaning import CleanPost, clean_post
+from telegram_assistant.summaries.disputes import Doubtful, find_disputes, words_around
+from telegram_assistant.summaries.leads import (
+    adds_to,
+    centrality,
+    contradicts,
+    new_facts,
+    says_again,
+    word_shares,
+)
+from telegram_assistant.summaries.states import NewSentence, find_latest, find_state
+from telegram_assistant.summaries.support import MAX_TEXTS, cite_posts, count_wordings, find_supporters
 from telegram_assistant.summaries.values import (
     Addition,
     ChangeSort,
     CitedSentence,
+    LatestSentence,
     StoryCorrection,
     StoryPost,
     StorySummary,
@@ -35,62 +51,76 @@ from telegram_assistant.summaries.values import (
 
 MAX_POSTS = 60
 """The oldest and the newest half of so many; later rewordings add little."""
-MAX_TEXTS = 12
-"""Different texts in which support is looked for."""
 MAX_CANDIDATES = 24
-MAX_ESTABLISHED = 4
+MAX_IN_OWN_WORDS = 4
 MAX_ADDED = 5
 MAX_CHANGES = 5
-MIN_CHANNELS = 2
+MIN_WORDINGS = 2
 MIN_WORDS, MAX_WORDS = 4, 45
 MIN_HEADLINE_WORDS, MAX_HEADLINE_WORDS = 3, 16
 SAME_SHARE = 0.6
 """Sentences that share so many words tell the same."""
-POSSIBLE_SHARE = 0.4
+MIN_OWN_WORDS = 2
+"""Beside names and sources; with fewer, a sentence only says who says it, or repeats the headline."""
 _TEASES = re.compile(r"\?|:(?!\d)")
 """A headline with a question or a colon, which is not that of a score, says little."""
 
 
-def summarise(
-    posts: Sequence[StoryPost], *, language: str | None = None, habits: Habits | None = None
-) -> StorySummary | None:
+def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> StorySummary | None:
     """The summary, or None if no post says anything that can be quoted: all are deleted, advertising,
     or without words.
     """
-    ordered = _limited(
+    ordered = _limit_posts(
         sorted(posts, key=lambda post: (post.posted_at, post.post_id.channel_id, post.post_id.message_id))
     )
-    cleaned = [clean_post(post, habits or {}) for post in ordered if not post.is_ad]
+    cleaned = [clean_post(post) for post in ordered if not post.is_ad]
     readable = [post for post in cleaned if not post.post.is_deleted and (post.sentences or post.headline)]
     if not readable:
         return None
-    chosen = _chosen_language(readable, language)
+    chosen = _choose_language(readable, language)
     ours = [post for post in readable if post.language == chosen]
     disputes, doubtful = find_disputes(ours)
-    story = _Story(ours, doubtful)
-    candidates = list(_candidates(story))
-    headline = _headline(story, candidates)
+    story = _Story(ours, doubtful, frozenset(dispute.sentence.text for dispute in disputes))
+    written_headline = _best_headline(story)
+    candidates = list(_candidates(story, written_headline))
+    first_headline = written_headline or _central_sentence(story, candidates)
+    candidates = [candidate for candidate in candidates if candidate.text not in story.disputed]
+    state = _state(story, first_headline)
+    headline = (
+        first_headline
+        if state is None
+        else cite_posts(state.text, find_supporters(state.text, state.post, story.posts))
+    )
+    latest = _latest(story, headline)
+    elsewhere = {line.text for line in (first_headline, latest) if line is not None}
+    candidates = [candidate for candidate in candidates if candidate.text not in elsewhere]
     lead = _lead(story, candidates, headline)
     first = (headline,) if lead is None else (headline, lead)
-    established = _established(story, candidates, first)
+    in_own_words = _choose_in_own_words(story, candidates, first)
     return StorySummary(
         language=chosen,
         headline=headline,
         lead=lead,
-        established=established,
+        in_own_words=in_own_words,
         disputed=disputes,
-        added=_added(story, candidates, (*first, *established)),
+        added=_choose_additions(story, candidates, (*first, *in_own_words)),
         changes=_changes(cleaned),
         channels=len({post.post.post_id.channel_id for post in readable}),
+        before=first_headline if state is not None else None,
+        state_at=state.post.post.posted_at if state is not None else None,
+        latest=latest,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Story:
-    """The posts of the chosen language, oldest first, and the numbers that do not stand."""
+    """The posts of the chosen language, oldest first, the numbers that do not stand, and the sentences that
+    stand among the disputed ones.
+    """
 
     posts: Sequence[CleanPost]
     doubtful: Doubtful
+    disputed: frozenset[str]
 
     @property
     def texts(self) -> list[CleanPost]:
@@ -113,14 +143,19 @@ class _Candidate:
 
     @property
     def cited(self) -> CitedSentence:
-        return CitedSentence(self.text, tuple(post.post.post_id for post in self.supporters))
+        return cite_posts(self.text, self.supporters)
+
+    @property
+    def support(self) -> tuple[int, int]:
+        """Wordings count first, then channels."""
+        return self.cited.wordings, len(self.supporters)
 
 
-def _limited(posts: list[StoryPost]) -> list[StoryPost]:
+def _limit_posts(posts: list[StoryPost]) -> list[StoryPost]:
     return posts if len(posts) <= MAX_POSTS else [*posts[: MAX_POSTS // 2], *posts[-MAX_POSTS // 2 :]]
 
 
-def _chosen_language(posts: Sequence[CleanPost], wanted: str | None) -> str:
+def _choose_language(posts: Sequence[CleanPost], wanted: str | None) -> str:
     channels: dict[str, set[int]] = {}
     for post in posts:
         channels.setdefault(post.language, set()).add(post.post.post_id.channel_id)
@@ -129,11 +164,12 @@ def _chosen_language(posts: Sequence[CleanPost], wanted: str | None) -> str:
     )
 
 
-def _candidates(story: _Story) -> Iterator[_Candidate]:
-    """First sentences of all texts, then second ones, and so on; none twice,
-    none with a number that does not stand.
+def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Candidate]:
+    """First sentences of all texts, then second ones, and so on; none twice, none that says the headline
+    again, none with a number that does not stand.
     """
     texts = story.texts
+    title = parse_text("" if headline is None else headline.text)
     seen: list[ParsedText] = []
     longest = max((len(post.sentences) for post in texts), default=0)
     for place in range(longest):
@@ -144,19 +180,22 @@ def _candidates(story: _Story) -> Iterator[_Candidate]:
             parsed = parse_text(text)
             if (
                 _is_quotable(parsed)
+                and not says_again(parsed, title)
                 and not _is_doubtful(parsed, story)
                 and not any(_say_the_same(parsed, other) for other in seen)
             ):
                 seen.append(parsed)
-                yield _Candidate(text, post, place, _supporters(text, post, story))
+                yield _Candidate(text, post, place, find_supporters(text, post, story.posts))
 
 
 def _is_quotable(sentence: ParsedText) -> bool:
     words = sentence.words
     return (
         MIN_WORDS <= len(words) <= MAX_WORDS
+        and len(words_around(sentence.text)) >= MIN_OWN_WORDS
         and not goes_on(sentence)
-        and not sentence.text.endswith(("?", ":", "…"))
+        and is_whole(sentence.text)
+        and not sentence.text.endswith(("?", "…"))
     )
 
 
@@ -169,61 +208,45 @@ def _is_doubtful(sentence: ParsedText, story: _Story) -> bool:
 
 
 def _say_the_same(text: ParsedText, other: ParsedText) -> bool:
-    shorter, longer = sorted((text, other), key=lambda sentence: len(sentence.content))
-    content = shorter.content
-    return bool(content) and sum(
-        bool(word.readings & longer.readings) for word in content
-    ) >= SAME_SHARE * len(content)
+    shared, words = count_shared(text, other)
+    return words > 0 and shared >= SAME_SHARE * words
 
 
-def _supporters(text: str, own: CleanPost, story: _Story) -> tuple[CleanPost, ...]:
-    """One post of each channel that says it. Posts with the same text are asked once."""
-    sentence = parse_text(text)
-    answers: dict[bytes, bool] = {}
-    supporters: dict[int, CleanPost] = {own.post.post_id.channel_id: own}
-    for post in story.posts:
-        channel_id = post.post.post_id.channel_id
-        if channel_id in supporters:
-            continue
-        if post.content not in answers and len(answers) < MAX_TEXTS:
-            answers[post.content] = _supports(sentence, post)
-        if answers.get(post.content):
-            supporters[channel_id] = post
-    return tuple(supporters.values())
-
-
-def _supports(sentence: ParsedText, post: CleanPost) -> bool:
-    content, theirs = sentence.content, parse_text(post.text).readings
-    if not content or sum(bool(word.readings & theirs) for word in content) < POSSIBLE_SHARE * len(content):
-        return False
-    cited = CitedPost(post.text, post.post.posted_at.date(), post.post.channel)
-    return check_sentence(sentence.text, [cited]).verdict is Verdict.SUPPORTED
-
-
-def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
-    """The headline that most channels support, the earliest of these; without one,
-    the first sentence that most of them support.
-    """
-    best: tuple[tuple[int, int], CitedSentence] | None = None
+def _best_headline(story: _Story) -> CitedSentence | None:
+    """The headline that most wordings support, then most channels, the earliest of these."""
+    best: tuple[tuple[int, int, int], CitedSentence] | None = None
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
         is_good = MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS and not _TEASES.search(
             post.headline
         )
         if post.headline and is_good and not _is_doubtful(parsed, story):
-            supporters = _supporters(post.headline, post, story)
-            rank = (-len(supporters), place)
+            cited = cite_posts(post.headline, find_supporters(post.headline, post, story.posts))
+            rank = (-cited.wordings, -len(cited.posts), place)
             if best is None or rank < best[0]:
-                best = (
-                    rank,
-                    CitedSentence(post.headline, tuple(supporter.post.post_id for supporter in supporters)),
-                )
-    if best is not None:
-        return best[1]
+                best = rank, cited
+    return None if best is None else best[1]
+
+
+def _central_sentence(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
     if candidates:
-        return _most_central(story, candidates, parse_text("")).cited
+        new = [candidate for candidate in candidates if not tells_before(candidate.text)]
+        return _most_central(story, new or candidates, parse_text("")).cited
     first = story.posts[0]
-    return CitedSentence(first.headline or first.sentences[0], (first.post.post_id,))
+    return cite_posts(first.headline or first.sentences[0], (first,))
+
+
+def _state(story: _Story, headline: CitedSentence) -> NewSentence | None:
+    state = find_state(story.posts, headline)
+    return None if state is None or _is_doubtful(parse_text(state.text), story) else state
+
+
+def _latest(story: _Story, headline: CitedSentence) -> LatestSentence | None:
+    """The newest news, unless the headline's post tells them or they stand among the disputed numbers."""
+    latest = find_latest(story.posts)
+    if latest is None or latest.post.post.post_id == headline.posts[0] or latest.text in story.disputed:
+        return None
+    return latest.line
 
 
 def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:
@@ -235,10 +258,24 @@ def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSenten
     adding = [
         candidate
         for candidate, parsed in others
-        if adds_to(parsed, parsed_headline) and not contradicts(parsed, parsed_headline)
+        if not tells_before(candidate.text)
+        and adds_to(parsed, parsed_headline)
+        and not contradicts(parsed, parsed_headline)
+        and not _repeats(parsed, parsed_headline)
     ]
     return (
         _most_central(story, adding, parsed_headline).cited if adding else _sentence_behind(headline, story)
+    )
+
+
+def _repeats(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether it tells the headline again with a source: «передаёт агентство X» is no fact."""
+    return (
+        _say_the_same(sentence, headline)
+        and not {quantity.value for quantity in quantities_in(sentence.text).all}
+        - {quantity.value for quantity in quantities_in(headline.text).all}
+        and len([word for word in words_around(sentence.text) if not word.readings & headline.readings])
+        < MIN_OWN_WORDS
     )
 
 
@@ -255,26 +292,21 @@ def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | 
     is_good = (
         MIN_WORDS <= len(behind.words) <= MAX_WORDS
         and adds_to(behind, parse_text(headline.text))
+        and behind.text not in story.disputed
         and not _is_doubtful(behind, story)
     )
-    return (
-        CitedSentence(
-            behind.text, tuple(supporter.post.post_id for supporter in _supporters(behind.text, own, story))
-        )
-        if is_good
-        else None
-    )
+    return cite_posts(behind.text, find_supporters(behind.text, own, story.posts)) if is_good else None
 
 
 def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: ParsedText) -> _Candidate:
     shares = word_shares(story.posts)
-    channels = len({post.post.post_id.channel_id for post in story.posts})
+    wordings = count_wordings(story.posts)
 
     def rank(candidate: _Candidate) -> float:
         return centrality(
             parse_text(candidate.text),
             place=candidate.place,
-            supporters=len(candidate.supporters) / channels,
+            supporters=candidate.cited.wordings / wordings,
             headline=headline,
             shares=shares,
         )
@@ -282,18 +314,18 @@ def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: Par
     return max(candidates, key=rank)
 
 
-def _established(
+def _choose_in_own_words(
     story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]
 ) -> tuple[CitedSentence, ...]:
     texts = [sentence.text for sentence in already]
     chosen: list[_Candidate] = []
-    confirmed = [
+    several = [
         candidate
         for candidate in candidates
-        if len(candidate.supporters) >= MIN_CHANNELS and candidate.text not in texts
+        if candidate.cited.wordings >= MIN_WORDINGS and candidate.text not in texts
     ]
-    for fact in sorted(confirmed, key=lambda candidate: (-len(candidate.supporters), candidate.place)):
-        if len(chosen) < MAX_ESTABLISHED and not _is_redundant(fact.text, texts):
+    for fact in sorted(several, key=lambda candidate: candidate.support, reverse=True):
+        if len(chosen) < MAX_IN_OWN_WORDS and not _is_redundant(fact.text, texts):
             chosen.append(fact)
             texts.append(fact.text)
     order = {id(post): place for place, post in enumerate(story.posts)}
@@ -315,16 +347,18 @@ def _is_redundant(text: str, texts: Sequence[str]) -> bool:
     return any(_say_the_same(parse_text(text), parse_text(other)) for other in texts)
 
 
-def _added(
+def _choose_additions(
     story: _Story, candidates: Sequence[_Candidate], sentences: Sequence[CitedSentence]
 ) -> tuple[Addition, ...]:
-    """One sentence of each channel that nobody else has: a new number, name or quotation first."""
+    """One sentence of each channel that nobody else has in other words: a new number, name or quotation
+    first.
+    """
     texts = [sentence.text for sentence in sentences]
     channels: dict[int, Addition] = {}
     alone = [
         candidate
         for candidate in candidates
-        if len(candidate.supporters) == 1 and not _is_redundant(candidate.text, texts)
+        if candidate.cited.wordings < MIN_WORDINGS and not _is_redundant(candidate.text, texts)
     ]
     for fact in sorted(alone, key=lambda candidate: (-new_facts(candidate.text, texts), candidate.place)):
         channel_id = fact.post.post.post_id.channel_id

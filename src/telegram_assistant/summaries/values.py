@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.understanding.sentence_checks import NO_CHECKS, SentenceChecks
 
 
@@ -24,6 +24,12 @@ class StoryPost:
     """Deleted at Telegram. It supports nothing any more, and the summary says that it is gone."""
     is_ad: bool = False
     views: int | None = None
+    wording: PostId | None = None
+    """The first post of the story in the same words; None if it is this one."""
+    owner: ChannelId | None = None
+    """The channel that names the network of its channel; None if the channel is in none."""
+    group: int = 0
+    """Equal for posts that hold together by strong links: only such posts can contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,20 @@ class CitedSentence:
 
     text: str
     posts: tuple[PostId, ...]
+    wordings: int = 1
+    """How many of the posts say it in words of their own, by different owners; the others repeat it."""
+    source: str = ""
+    """The source that every wording of several names."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatestSentence:
+    """The newest sentence that no earlier post has, with its post, its channel and its time."""
+
+    text: str
+    posts: tuple[PostId, ...]
+    channel: str
+    posted_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +124,36 @@ class StorySummary:
 
     None if nobody says more.
     """
-    established: tuple[CitedSentence, ...]
-    """What at least two channels say beside that."""
+    in_own_words: tuple[CitedSentence, ...]
+    """What at least two owners of channels say beside that, each in words of their own."""
     disputed: tuple[Dispute, ...]
     added: tuple[Addition, ...]
     changes: tuple[StoryCorrection, ...]
     """Oldest first."""
     channels: int
     """How many channels tell it, in any language."""
+    before: CitedSentence | None = None
+    """The headline until the state changed."""
+    state_at: datetime | None = None
+    """When the post that the headline is from changed the state; None if the headline tells no change."""
+    latest: LatestSentence | None = None
+    """The newest news, where the headline does not tell it."""
 
     @property
     def known(self) -> tuple[CitedSentence, ...]:
-        """The headline, the lead, and what is established beside them."""
-        return (self.headline, *((self.lead,) if self.lead else ()), *self.established)
+        """The headline, the lead, and what others say in their own words."""
+        return (self.headline, *((self.lead,) if self.lead else ()), *self.in_own_words)
+
+    @property
+    def disputed_sentences(self) -> tuple[CitedSentence, ...]:
+        """The sentences of the disputes, without the headlines, which stand above them."""
+        headlines = {line.text for line in (self.headline, self.before) if line is not None}
+        return tuple(dispute.sentence for dispute in self.disputed if dispute.sentence.text not in headlines)
 
     @property
     def sentences(self) -> tuple[CitedSentence, ...]:
         """All sentences beside the headline in a digest's order: what happened, disputed numbers,
-        what several channels say, what one adds.
+        what several say in their own words, what one channel adds.
         """
         lead = (self.lead,) if self.lead else ()
         disputed = [
@@ -134,7 +166,7 @@ class StorySummary:
             for sentence in (
                 *lead,
                 *disputed,
-                *self.established,
+                *self.in_own_words,
                 *(addition.sentence for addition in self.added),
             )
         }

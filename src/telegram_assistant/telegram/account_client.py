@@ -52,7 +52,7 @@ IDS_PER_UNIT = 10
 class LimitStore(Protocol):
     """Stores floods and budgets between processes."""
 
-    async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]: ...
+    async def load_meters(self, account_id: AccountId) -> Mapping[str, SavedMeter]: ...
     async def keep(self, account_id: AccountId, method: str, meter: SavedMeter) -> None: ...
 
 
@@ -113,7 +113,7 @@ class AccountClient:
         """Tell whether this is the account's own data centre."""
         return self._data_centers.is_home(dc_id)
 
-    async def ask(self, request: Any, *, dc_id: int | None = None) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
+    async def ask(self, request: Any, *, dc_id: int | None = None) -> Any:
         """Send a request and return Telegram's answer. Errors about the request itself are raised as
         Telethon's classes.
 
@@ -131,7 +131,7 @@ class AccountClient:
         finally:
             turn.costs.remove(cost)
 
-    async def _ask_and_retry(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
+    async def _ask_and_retry(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:
         """Send the request until it is answered, through short waits."""
         for attempt in range(1, MAX_FLOODS + 1):
             await self._until_allowed(budget, cost)
@@ -144,12 +144,12 @@ class AccountClient:
                 pause = await self._record_flood(budget, required.seconds)
                 if required.seconds > PATIENCE_SECONDS or attempt == MAX_FLOODS:
                     note_wait(pause)
-                    raise _flooded(budget, pause) from required
+                    raise _flood_error(budget, pause) from required
                 note_wait(0.0, retries=1)
                 await self._wait_out(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _ask_other_data_center(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int) -> Any:  # noqa: ANN401 -- as above
+    async def _ask_other_data_center(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int) -> Any:
         connection = await self._data_centers.open_connection(dc_id, self.ask)
         try:
             async with self._in_flight:
@@ -169,7 +169,7 @@ class AccountClient:
         """Disconnect from all data centres except the account's own."""
         await self._data_centers.close()
 
-    async def _send(self, request: Any, budget: MethodBudget, cost: Cost, connection: Connection) -> Any:  # noqa: ANN401 -- as above
+    async def _send(self, request: Any, budget: MethodBudget, cost: Cost, connection: Connection) -> Any:
         self._require_accepted()
         if not connection.is_up:
             await self._connect(connection.connect)
@@ -193,7 +193,7 @@ class AccountClient:
         except WaitRequired as required:
             pause = await self._record_flood(CONNECT, required.seconds)
             note_wait(pause)
-            raise _flooded(CONNECT, pause) from required
+            raise _flood_error(CONNECT, pause) from required
 
     # --- floods and budgets ---
 
@@ -204,7 +204,7 @@ class AccountClient:
         meter, now = self._meter(budget), self._clock.now()
         blocked = meter.blocked_seconds(now)
         if blocked > PATIENCE_SECONDS:
-            raise _flooded(budget, blocked)
+            raise _flood_error(budget, blocked)
         wait = meter.seconds_until(now, *costs)
         if wait > PATIENCE_SECONDS:
             raise Busy(
@@ -281,14 +281,16 @@ class AccountClient:
             await self._save(budget)
 
     async def _save(self, budget: MethodBudget) -> None:
-        await self._limits.keep(self._account_id, budget.method, self._meter(budget).kept(self._clock.now()))
+        await self._limits.keep(
+            self._account_id, budget.method, self._meter(budget).take_snapshot(self._clock.now())
+        )
 
 
-def _flooded(budget: MethodBudget, seconds: float) -> Flooded:
+def _flood_error(budget: MethodBudget, seconds: float) -> Flooded:
     return Flooded(
         Reason(
             "telegram_flooded",
-            "Telegram asks to leave {method} alone for {seconds:.0f} s",
+            "Telegram asks for a pause of {method} for {seconds:.0f} s",
             method=budget.method,
             seconds=seconds,
         ),
@@ -307,7 +309,7 @@ def method_of(request: type) -> str:
     return ".".join(part for part in (space, name[:1].lower() + name[1:]) if part)
 
 
-def cost_of(request: Any) -> Cost:  # noqa: ANN401 -- any of Telethon's requests
+def cost_of(request: Any) -> Cost:
     match request:
         case functions.channels.GetMessagesRequest():
             return Cost(units=max(1, -(-len(request.id) // IDS_PER_UNIT)))

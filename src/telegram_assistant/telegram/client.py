@@ -92,7 +92,7 @@ async def open_session_client(
         account_id=account_id,
         lease=lease,
         limits=limits,
-        saved=await limits.of(account_id),
+        saved=await limits.load_meters(account_id),
         clock=clock,
     )
     watchdog = asyncio.create_task(connection.disconnect_before_lease_ends())
@@ -114,8 +114,8 @@ def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
             Reason("application_missing", "no Telegram application is configured"),
             remedy=Reason(
                 "set_application",
-                "Enter api_id and api_hash on the page Getting started, "
-                "or set TELEGRAM_API_ID and TELEGRAM_API_HASH",
+                "Enter api_id and api_hash on the page “Getting started”, or set TELEGRAM_API_ID and "
+                "TELEGRAM_API_HASH",
             ),
         )
     if settings.dc_addr and session.dc_id in {
@@ -129,7 +129,7 @@ def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
         except ValueError as error:
             raise CannotStart(
                 Reason("data_center_key_invalid", "TELEGRAM_DC_PUBLIC_KEY is not a valid key"),
-                remedy=Reason("set_data_center_key", "Set it to what the simulator answers at /key"),
+                remedy=Reason("set_data_center_key", "Set it to the simulator's answer at /key"),
             ) from error
 
 
@@ -181,7 +181,7 @@ class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no
         self._receiver = receiver
         self._only_address = only_address
 
-    async def __call__(self, request: TLRequest) -> Any:  # noqa: ANN401 -- Telethon's answers have no types
+    async def __call__(self, request: TLRequest) -> Any:
         self._flood_waited_requests.clear()
         return await super().__call__(request)
 

@@ -60,19 +60,19 @@ class Connection:
         self._client = self._make_client()
         self._connecting = asyncio.create_task(self._client.connect())
         try:
-            await self._answer(self._connecting)
+            await self._await_answer(self._connecting)
         except BaseException:
             await self.disconnect()
             raise
 
-    async def call(self, request: Any) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
+    async def call(self, request: Any) -> Any:
         self._lease.check()
         if self._client is None:
             raise Unanswered(
                 Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION
             )
         ask = self._client.send_history_request if isinstance(request, HistoryRequest) else self._client
-        return await self._answer(ask(request))
+        return await self._await_answer(ask(request))
 
     async def move_to(self, dc_id: int) -> None:
         """Connect to another data centre, with a new key."""
@@ -81,7 +81,7 @@ class Connection:
             raise Unanswered(
                 Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION
             )
-        await self._answer(self._client.move_to(dc_id))
+        await self._await_answer(self._client.move_to(dc_id))
 
     async def disconnect(self) -> None:
         """Close the connection, and return when it is closed. A cancelled caller does not stop it."""
@@ -102,7 +102,7 @@ class Connection:
                 await self.disconnect()
             await asyncio.sleep(min(left, MAX_LOOK_SECONDS) if left > 0 else 1.0)
 
-    async def _answer(self, call: Awaitable[Any]) -> Any:  # noqa: ANN401 -- as above
+    async def _await_answer(self, call: Awaitable[Any]) -> Any:
         try:
             async with asyncio.timeout(self._answer_seconds):
                 return await call

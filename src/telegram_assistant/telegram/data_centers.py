@@ -71,7 +71,7 @@ class DataCenterClient:
         await self._sender.send(functions.InvokeWithLayerRequest(LAYER, init_request))
         data_center.key, data_center.token = self._sender.auth_key, None
 
-    def __call__(self, request: Any) -> Awaitable[Any]:  # noqa: ANN401 -- Telethon's requests and answers have no types
+    def __call__(self, request: Any) -> Awaitable[Any]:
         answer: Awaitable[Any] = self._sender.send(functions.InvokeWithoutUpdatesRequest(request))
         return answer
 
@@ -130,7 +130,7 @@ class DataCenterConnections:
         ]
         if not options or (self._only_address and options[0].ip_address != self._only_address):
             raise CannotStart(
-                Reason("data_center_unreachable", "there is no way to data centre {dc_id}", dc_id=dc_id),
+                Reason("data_center_unreachable", "data centre {dc_id} cannot be reached", dc_id=dc_id),
                 remedy=Reason(
                     "set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"
                 ),

@@ -12,7 +12,7 @@ FROM_TELEGRAM = Reason(
 )
 SET_KEY = Reason(
     "session_key_of_ingest",
-    "set SESSION_ENCRYPTION_KEY for the ingest role to what `tga accounts key` prints, and keep a copy of it",
+    "set SESSION_ENCRYPTION_KEY of the ingest role to the output of `tga accounts key`, and keep a copy",
 )
 HASH = re.compile("[0-9a-f]{32}")
 
@@ -27,14 +27,17 @@ def _application(settings: TelegramSettings) -> Finding:
     if not settings.api_id and not api_hash:
         what = Reason(
             "application_not_set",
-            "not in the environment; enter it on the page Getting started, or {remedy}",
+            "not in the environment; enter it on the page “Getting started”, or {remedy}",
             remedy=FROM_TELEGRAM,
         )
         return off(APPLICATION, what)
     if not settings.api_id or not api_hash:
         missing, present = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
         what = Reason(
-            "one_set_without_other", "{present} is set and {missing} is not", present=present, missing=missing
+            "one_set_without_other",
+            "{present} is set, but {missing} is not",
+            present=present,
+            missing=missing,
         )
         return bad(APPLICATION, what, remedy=FROM_TELEGRAM)
     if settings.dc_addr:
@@ -42,14 +45,14 @@ def _application(settings: TelegramSettings) -> Finding:
         return ok(
             APPLICATION,
             Reason(
-                "application_of_simulator", "a simulator at {where}, which takes any application", where=where
+                "application_of_simulator",
+                "a simulator at {where}, which accepts any application",
+                where=where,
             ),
         )
     if not HASH.fullmatch(api_hash):
         what = Reason("api_hash_malformed", "TELEGRAM_API_HASH is not 32 digits and letters a to f")
-        return bad(
-            APPLICATION, what, remedy=Reason("copy_api_hash", "copy it once more from my.telegram.org")
-        )
+        return bad(APPLICATION, what, remedy=Reason("copy_api_hash", "copy it again from my.telegram.org"))
     return ok(
         APPLICATION, Reason("application_set", "application {api_id}, with its hash", api_id=settings.api_id)
     )
@@ -60,24 +63,20 @@ def _sessions(settings: TelegramSettings) -> Finding:
     if not keys and settings.session_string.get_secret_value():
         return bad(
             SESSIONS,
-            Reason(
-                "session_without_key", "TELEGRAM_SESSION_STRING is set, and there is no key to keep it under"
-            ),
+            Reason("session_without_key", "TELEGRAM_SESSION_STRING is set, but no key is set to encrypt it"),
             remedy=SET_KEY,
         )
     if not keys and settings.api_id:
-        what = Reason(
-            "no_login_without_key", "there is no key to keep sessions under, so nobody can log in here"
-        )
+        what = Reason("no_login_without_key", "no key is set to encrypt sessions, so nobody can log in here")
         return warning(SESSIONS, what, remedy=SET_KEY)
     if not keys:
-        return off(SESSIONS, Reason("no_session_key", "no key: no session is kept here"))
+        return off(SESSIONS, Reason("no_session_key", "no key: no sessions are stored here"))
     return ok(
         SESSIONS,
         Reason(
             "session_keys",
             "{count} key",
-            "{count} keys; the first one seals, all of them open",
+            "{count} keys; the first one encrypts, all of them decrypt",
             count=len(keys),
         ),
     )

@@ -68,7 +68,7 @@ async def locate(
         (message.id, ordinal): located
         for message in answer.messages
         for ordinal, media in enumerate(_media_items(getattr(message, "media", None)))
-        if (located := _located(media)) is not None
+        if (located := _locate_file(media)) is not None
     }
 
 
@@ -90,7 +90,7 @@ async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> by
         raise Rejected(
             Reason(
                 "file_not_given",
-                "Telegram does not give the file ({error})",
+                "Telegram refuses the file ({error})",
                 error=type(error).__name__.removesuffix("Error"),
             )
         ) from error
@@ -99,14 +99,14 @@ async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> by
     return bytes(answer.bytes)
 
 
-def _media_items(media: Any) -> list[Any]:  # noqa: ANN401 -- one of Telethon's media
+def _media_items(media: Any) -> list[Any]:
     """List the media in the order of the post's facts: one, or several paid ones."""
     if isinstance(media, types.MessageMediaPaidMedia):
         return [getattr(extended_file, "media", None) for extended_file in media.extended_media]
     return [media.attached_media if isinstance(media, types.MessageMediaPoll) else media]
 
 
-def _located(media: Any) -> LocatedFile | None:  # noqa: ANN401 -- as above
+def _locate_file(media: Any) -> LocatedFile | None:
     photo, document = getattr(media, "photo", None), getattr(media, "document", None)
     if (
         isinstance(media, types.MessageMediaPhoto)

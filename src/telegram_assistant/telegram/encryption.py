@@ -17,7 +17,7 @@ def examine() -> list[Finding]:
     except PackageNotFoundError:
         number = ""
     if not number or getattr(aes, "cryptg", None) is None:
-        what = Reason("cryptg_unused", "Telethon does not use cryptg, so reading costs 2 to 12 times the CPU")
+        what = Reason("cryptg_unused", "Telethon does not use cryptg, so reading needs 2 to 12 times the CPU")
         return [
             bad(
                 SUBJECT,

@@ -74,15 +74,13 @@ def map_error(error: Exception) -> AccountRefused | Unanswered | None:
 def _why_parked(state: AccountState, error: str) -> Reason:
     match state:
         case AccountState.BANNED:
-            return Reason(
-                "account_banned", "Telegram has banned or deleted this account ({error})", error=error
-            )
+            return Reason("account_banned", "Telegram banned or deleted this account ({error})", error=error)
         case AccountState.QUARANTINED:
-            return Reason("account_frozen", "Telegram has frozen this account ({error})", error=error)
+            return Reason("account_frozen", "Telegram froze this account ({error})", error=error)
         case _:
             return Reason(
                 "account_login_ended",
-                "Telegram does not accept this login any more; log in again ({error})",
+                "Telegram no longer accepts this login; log in again ({error})",
                 error=error,
             )
 

@@ -110,13 +110,13 @@ class LoginDialog:
         except errors.SessionPasswordNeededError:
             return None
         except (errors.PhoneCodeInvalidError, errors.PhoneCodeEmptyError) as error:
-            raise WrongAnswer(Reason("login_code_wrong", "that code is wrong")) from error
+            raise WrongAnswer(Reason("login_code_wrong", "this code is wrong")) from error
         except errors.PhoneCodeExpiredError as error:
-            raise Rejected(Reason("login_code_expired", "that code is too old; begin again")) from error
+            raise Rejected(Reason("login_code_expired", "this code has expired; start again")) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         if isinstance(answer, types.auth.AuthorizationSignUpRequired):
-            raise Rejected(Reason("login_no_such_person", "nobody has a Telegram account with this number"))
+            raise Rejected(Reason("login_no_such_person", "no Telegram account has this number"))
         return _profile_of(answer.user)
 
     async def qr_code(self) -> QrCode | AccountProfile | None:
@@ -142,7 +142,7 @@ class LoginDialog:
         left = answer.expires.timestamp() - time.time()
         return QrCode(f"tg://login?token={token}", min(max(left, MIN_CODE_SECONDS), MAX_CODE_SECONDS))
 
-    async def _complete_elsewhere(self, answer: Any, request: Any) -> Any:  # noqa: ANN401 -- Telethon ships no types
+    async def _complete_elsewhere(self, answer: Any, request: Any) -> Any:
         """Complete the login in the data centre of the account that scanned the code.
 
         If that is too late, return a new code from there.
@@ -171,7 +171,7 @@ class LoginDialog:
             proof = await asyncio.to_thread(compute_check, challenge, password)
             answer = await self._client.ask(functions.auth.CheckPasswordRequest(proof))
         except errors.PasswordHashInvalidError as error:
-            raise WrongAnswer(Reason("login_password_wrong", "that password is wrong")) from error
+            raise WrongAnswer(Reason("login_password_wrong", "this password is wrong")) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         return _profile_of(answer.user)
@@ -232,7 +232,7 @@ async def log_out(client: AccountClient) -> None:
         return
 
 
-def _profile_of(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships no types
+def _profile_of(user: Any) -> AccountProfile:
     return AccountProfile(user.id, str(user.phone or ""), bool(user.premium))
 
 

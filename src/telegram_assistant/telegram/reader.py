@@ -20,7 +20,7 @@ from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.translation.raw_messages import pack_answer, pack_messages
 from telegram_assistant.telegram.translation.translate import post_of
 
-PAGE = 100
+POSTS_PER_PAGE = 100
 """The largest page that Telegram returns."""
 
 CLOSED = (
@@ -85,7 +85,7 @@ class ChannelReader:
 
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """Read the page just after an id. Its lowest message is the first that exists above the id."""
-        history, answer = await self._history(channel, offset_id=message_id + 1, add_offset=-PAGE)
+        history, answer = await self._history(channel, offset_id=message_id + 1, add_offset=-POSTS_PER_PAGE)
         messages = [message for message in history.messages if message.id > message_id]
         page = _page(channel, messages, answer, below=None)
         return replace(
@@ -108,7 +108,7 @@ class ChannelReader:
             raise Rejected(
                 Reason("name_unknown", "there is no @{username} on Telegram", username=username)
             ) from error
-        channels = [_found(chat) for chat in answer.chats if _is_channel(chat)]
+        channels = [_translate_chat(chat) for chat in answer.chats if _is_channel(chat)]
         if not channels:
             raise Rejected(Reason("name_not_a_channel", "@{username} is not a channel", username=username))
         return channels[0]
@@ -127,17 +127,17 @@ class ChannelReader:
             else:
                 chats = [checked.chat]
         except NO_SUCH_INVITE as error:
-            raise Rejected(Reason("invitation_invalid", "the invitation is not valid any more")) from error
+            raise Rejected(Reason("invitation_invalid", "the invitation is no longer valid")) from error
         except errors.InviteRequestSentError as error:
             raise Rejected(
                 Reason(
                     "approval_needed_ask_again",
-                    "the channel's owner has to approve the account first; ask again when that is done",
+                    "the channel's owner must approve the account first; add the channel again after that",
                 )
             ) from error
         except errors.ChannelsTooMuchError as error:
             raise TooManyChannels(FULL) from error
-        return _found(chats[0])
+        return _translate_chat(chats[0])
 
     async def join_public(self, channel: Readable) -> None:
         """Join a public channel.
@@ -156,7 +156,7 @@ class ChannelReader:
             raise TooManyChannels(FULL) from error
         except errors.InviteRequestSentError as error:
             raise Rejected(
-                Reason("approval_needed", "the channel's owner has to approve the account first")
+                Reason("approval_needed", "the channel's owner must approve the account first")
             ) from error
         except CLOSED as error:
             raise Rejected(
@@ -167,7 +167,7 @@ class ChannelReader:
                 )
             ) from error
 
-    async def joined(
+    async def load_joined(
         self, after: "DialogCursor | None" = None
     ) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
         """Return one page of the channels that the account has joined, and where the next page begins."""
@@ -178,16 +178,16 @@ class ChannelReader:
             else types.InputPeerEmpty()
         )
         request = functions.messages.GetDialogsRequest(
-            cursor.date, cursor.message_id, peer, limit=PAGE, hash=0
+            cursor.date, cursor.message_id, peer, limit=POSTS_PER_PAGE, hash=0
         )
         answer = await self.client.ask(request)
         chats = {chat.id: chat for chat in answer.chats}
-        channels = tuple(_found(chat) for chat in chats.values() if _is_channel(chat))
-        if not isinstance(answer, types.messages.DialogsSlice) or len(answer.dialogs) < PAGE:
+        channels = tuple(_translate_chat(chat) for chat in chats.values() if _is_channel(chat))
+        if not isinstance(answer, types.messages.DialogsSlice) or len(answer.dialogs) < POSTS_PER_PAGE:
             return channels, None
         return channels, _cursor_after(answer, chats)
 
-    async def shared_folder(self, slug: str) -> Listing:
+    async def load_shared_folder(self, slug: str) -> Listing:
         """List the chats behind a link to a folder, without joining anything."""
         try:
             answer = await self.client.ask(functions.chatlists.CheckChatlistInviteRequest(slug))
@@ -195,7 +195,7 @@ class ChannelReader:
             if not str(error.message).startswith("INVITE_SLUG_"):
                 raise
             raise Rejected(
-                Reason("folder_link_invalid", "the link to the folder is not valid any more")
+                Reason("folder_link_invalid", "the link to the folder is no longer valid")
             ) from error
         return _listing(answer.chats)
 
@@ -211,8 +211,8 @@ class ChannelReader:
     async def look_up(self, chats: Sequence[Readable]) -> Listing:
         """Look up chats of which only ids are known."""
         received: list[Any] = []
-        for start in range(0, len(chats), PAGE):
-            received += await self._chats(chats[start : start + PAGE])
+        for start in range(0, len(chats), POSTS_PER_PAGE):
+            received += await self._chats(chats[start : start + POSTS_PER_PAGE])
         listing = _listing(received)
         return replace(listing, closed=listing.closed + len(chats) - len(received))
 
@@ -239,7 +239,7 @@ class ChannelReader:
         offset_id: int = 0,
         offset_date: datetime | None = None,
         add_offset: int = 0,
-        limit: int = PAGE,
+        limit: int = POSTS_PER_PAGE,
     ) -> tuple[Any, bytes]:
         """Return Telegram's answer and its bytes."""
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
@@ -291,15 +291,15 @@ def _page(channel: Readable, messages: list[Any], answer: bytes, *, below: Messa
 
 def _pack(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> bytes:
     """Pack a whole page as it came, or else only the wanted messages."""
-    wanted = set(ids)
+    wanted_ids = set(ids)
     return (
         pack_answer(answer)
-        if len(wanted) == len(messages)
-        else pack_messages(message for message in reversed(messages) if message.id in wanted)
+        if len(wanted_ids) == len(messages)
+        else pack_messages(message for message in reversed(messages) if message.id in wanted_ids)
     )
 
 
-def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats
+def _is_channel(chat: Any) -> bool:
     return (
         isinstance(chat, types.Channel)
         and bool(chat.broadcast)
@@ -312,7 +312,7 @@ def _listing(chats: Sequence[Any]) -> Listing:
     channels = tuple(
         channel
         for chat in chats
-        if _is_channel(chat) and ((channel := _found(chat)).joined or not channel.channel.is_private)
+        if _is_channel(chat) and ((channel := _translate_chat(chat)).joined or not channel.channel.is_private)
     )
     groups = sum(
         isinstance(chat, types.Chat | types.ChatForbidden) or not getattr(chat, "broadcast", False)
@@ -340,7 +340,7 @@ def _folder(telegram_folder: types.DialogFilter | types.DialogFilterChatlist) ->
     )
 
 
-def _found(chat: types.Channel) -> FoundChannel:
+def _translate_chat(chat: types.Channel) -> FoundChannel:
     usernames = [username.username for username in chat.usernames or () if username.active]
     username = chat.username or (usernames[0] if usernames else None)
     channel = Channel(

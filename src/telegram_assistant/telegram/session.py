@@ -23,7 +23,7 @@ class LoginSession(StringSession):  # type: ignore[misc]  # Telethon ships no ty
         """The login in Telethon's own form. Anyone who has it is logged in."""
         return str(self.save())
 
-    def process_entities(self, tlo: Any) -> None:  # noqa: ANN401 -- any answer of Telegram
+    def process_entities(self, tlo: Any) -> None:
         """Keep no entities."""
 
 

@@ -71,7 +71,7 @@ class _Waiting:
 class UpdateReceiver(Protocol):
     """Receives the updates of a connection."""
 
-    def receive(self, updates: Any) -> None: ...  # noqa: ANN401 -- any of Telethon's updates
+    def receive(self, updates: Any) -> None: ...
     def note_possible_gap(self) -> None:
         """Note that updates may have been missed."""
         ...
@@ -105,7 +105,7 @@ class UpdateBuffer:
         self.possible_gaps += 1
         self.has_possible_gap.set()
 
-    def receive(self, updates: Any) -> None:  # noqa: ANN401 -- any of Telethon's updates
+    def receive(self, updates: Any) -> None:
         """Buffer updates without waiting: the connection reads on only afterwards."""
         match updates:
             case types.UpdatesTooLong():
@@ -115,7 +115,7 @@ class UpdateBuffer:
             case types.UpdateShort():
                 self._receive_all([updates.update])
 
-    def missed(self, updates: Iterable[Any]) -> frozenset[ChannelId]:
+    def channels_to_read(self, updates: Iterable[Any]) -> frozenset[ChannelId]:
         """Return the channels that must be read because of these missed updates,
         without those that are up to date.
         """
@@ -144,17 +144,17 @@ class UpdateBuffer:
                 case _ if isinstance(update, NUMBERED):
                     self._receive_numbered(update)
 
-    def _receive_numbered(self, update: Any) -> None:  # noqa: ANN401 -- one of NUMBERED
+    def _receive_numbered(self, update: Any) -> None:
         channel_id = _channel_of(update)
-        known = None if channel_id is None else self._pts.get(channel_id)
-        if channel_id is None or (known is not None and update.pts <= known):
+        known_pts = None if channel_id is None else self._pts.get(channel_id)
+        if channel_id is None or (known_pts is not None and update.pts <= known_pts):
             return  # received before, or so late that the channel has been read already
         self._pts[channel_id] = update.pts
-        if known is not None and update.pts > known + update.pts_count:
+        if known_pts is not None and update.pts > known_pts + update.pts_count:
             self._waiting_in(channel_id).gap = Gap.MISSED
         self._buffer(channel_id, update)
 
-    def _buffer(self, channel_id: int, update: Any) -> None:  # noqa: ANN401 -- as above
+    def _buffer(self, channel_id: int, update: Any) -> None:
         messages, deleted = _contents(update)
         if not (messages or deleted):
             return
@@ -170,18 +170,18 @@ class UpdateBuffer:
         self._count += len(waiting) - before
 
     def _is_ahead(self, update: types.UpdateChannelTooLong) -> bool:
-        known = self._pts.get(update.channel_id)
+        known_pts = self._pts.get(update.channel_id)
         if update.pts is None:
             return True
-        self._pts[update.channel_id] = max(update.pts, known or 0)
-        return known is None or known < update.pts
+        self._pts[update.channel_id] = max(update.pts, known_pts or 0)
+        return known_pts is None or known_pts < update.pts
 
     def _waiting_in(self, channel_id: int) -> _Waiting:
         self.has_updates.set()
         return self._waiting.setdefault(channel_id, _Waiting())
 
 
-def _channel_of(update: Any) -> int | None:  # noqa: ANN401 -- as above
+def _channel_of(update: Any) -> int | None:
     if isinstance(update, types.UpdateNewChannelMessage | types.UpdateEditChannelMessage):
         peer = update.message.peer_id
         return peer.channel_id if isinstance(peer, types.PeerChannel) else None
@@ -189,7 +189,7 @@ def _channel_of(update: Any) -> int | None:  # noqa: ANN401 -- as above
     return channel_id
 
 
-def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:  # noqa: ANN401 -- as above
+def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:
     """Return the messages that an update brings, and the ids that it deletes."""
     match update:
         case types.UpdateNewChannelMessage() | types.UpdateEditChannelMessage():
@@ -215,27 +215,27 @@ def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates
 class MissedUpdates:
     """What has happened since a state, without the account's other chats, and the new state."""
 
-    seen: SeenUpdates
+    state: SeenUpdates
     channels: frozenset[ChannelId] | None
     """None: too many to be named one by one."""
     is_all: bool
     """False: there is more after this state."""
 
 
-async def seen_now(client: AccountClient) -> SeenUpdates:
+async def load_state(client: AccountClient) -> SeenUpdates:
     """Return the state from which an account begins that has never received updates."""
-    return _seen(await client.ask(functions.updates.GetStateRequest()))
+    return _translate_state(await client.ask(functions.updates.GetStateRequest()))
 
 
-async def missed_since(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> MissedUpdates:
+async def load_missed(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> MissedUpdates:
     """Request the difference once. Updates of private chats in it are ignored."""
     answer = await client.ask(
         functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts)
     )
-    return missed_in(answer, seen, receiver=receiver)
+    return read_difference(answer, seen, receiver=receiver)
 
 
-def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> MissedUpdates:  # noqa: ANN401 -- one of four forms of a difference
+def read_difference(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> MissedUpdates:
     """Read a difference from that state."""
     match answer:
         case types.updates.DifferenceEmpty():
@@ -246,10 +246,14 @@ def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> Miss
             return MissedUpdates(SeenUpdates(answer.pts, seen.qts, seen.seq, seen.moment), None, is_all=False)
         case types.updates.DifferenceSlice():
             return MissedUpdates(
-                _seen(answer.intermediate_state), receiver.missed(answer.other_updates), is_all=False
+                _translate_state(answer.intermediate_state),
+                receiver.channels_to_read(answer.other_updates),
+                is_all=False,
             )
-    return MissedUpdates(_seen(answer.state), receiver.missed(answer.other_updates), is_all=True)
+    return MissedUpdates(
+        _translate_state(answer.state), receiver.channels_to_read(answer.other_updates), is_all=True
+    )
 
 
-def _seen(state: types.updates.State) -> SeenUpdates:
+def _translate_state(state: types.updates.State) -> SeenUpdates:
     return SeenUpdates(state.pts, state.qts, state.seq, state.date)

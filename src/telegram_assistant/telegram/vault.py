@@ -21,7 +21,7 @@ from telegram_assistant.telegram.sealed_answers import AnswerReceiver, derive_re
 
 NONCE_BYTES = 12
 REMEDY = Reason(
-    "set_session_key", "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it"
+    "set_session_key", "Set SESSION_ENCRYPTION_KEY to the output of `tga accounts key`, and keep a copy"
 )
 
 
@@ -45,7 +45,10 @@ class Vault:
         nonce = os.urandom(NONCE_BYTES)
         return Sealed(
             self._current,
-            nonce + AESGCM(self._keys[self._current]).encrypt(nonce, session.encode(), _bound_to(account_id)),
+            nonce
+            + AESGCM(self._keys[self._current]).encrypt(
+                nonce, session.encode(), _associated_data(account_id)
+            ),
         )
 
     def open(self, sealed: Sealed, *, account_id: int) -> str:
@@ -63,12 +66,12 @@ class Vault:
             )
         nonce, content = sealed.content[:NONCE_BYTES], sealed.content[NONCE_BYTES:]
         try:
-            return AESGCM(key).decrypt(nonce, content, _bound_to(account_id)).decode()
+            return AESGCM(key).decrypt(nonce, content, _associated_data(account_id)).decode()
         except InvalidTag as error:
             raise CannotStart(
                 Reason(
                     "session_changed",
-                    "the session of account {account_id} was changed outside of this program",
+                    "the session of account {account_id} was changed outside this program",
                     account_id=account_id,
                 ),
                 remedy=Reason("log_in_again", "Log in again"),
@@ -92,7 +95,7 @@ class Vault:
             raise CannotStart(
                 Reason(
                     "setup_key_missing",
-                    "what was entered to connect was sealed with the key {key_id}, which is not set",
+                    "the connection data was sealed with the key {key_id}, which is not set",
                     key_id=key_id,
                 ),
                 remedy=REMEDY,
@@ -114,11 +117,11 @@ def vault_of(text: str) -> Vault:
         keys = session_keys(text)
     except ValueError as error:
         raise CannotStart(
-            Reason("session_key_invalid", "SESSION_ENCRYPTION_KEY is no key"), remedy=REMEDY
+            Reason("session_key_invalid", "SESSION_ENCRYPTION_KEY is not a valid key"), remedy=REMEDY
         ) from error
     if not keys:
         raise CannotStart(
-            Reason("session_key_not_set", "sessions cannot be kept without a key"), remedy=REMEDY
+            Reason("session_key_not_set", "sessions cannot be stored without a key"), remedy=REMEDY
         )
     return Vault({_name(key): key for key in keys}, _name(keys[0]))
 
@@ -133,5 +136,5 @@ def _name(key: bytes) -> str:
     return hashlib.sha256(b"name of a key" + key).hexdigest()[:12]
 
 
-def _bound_to(account_id: int) -> bytes:
+def _associated_data(account_id: int) -> bytes:
     return f"account {account_id}".encode()

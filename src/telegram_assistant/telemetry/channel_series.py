@@ -168,15 +168,15 @@ class ChannelState(_ChannelSeries):
             values.extend(self._as_shown(stored))
         return values
 
-    def shown(self) -> Iterable[int]:
+    def own_series(self) -> Iterable[int]:
         """The channels that have a series of their own."""
         with self._lock:
-            known = dict(self._values)
-        if len(known) <= self._bound.channels:
-            return known
+            values = dict(self._values)
+        if len(values) <= self._bound.channels:
+            return values
         if self._beside is not None:
-            return self._beside.shown()
-        return self._worst(self._bound.channels, known, key=known.__getitem__)
+            return self._beside.own_series()
+        return self._worst(self._bound.channels, values, key=values.__getitem__)
 
     def _as_shown(self, stored: list[float]) -> list[float]:
         return stored
@@ -188,7 +188,7 @@ class ChannelState(_ChannelSeries):
 
     def _family(self) -> Metric:
         family = GaugeMetricFamily(self.name, self._about, labels=["channel_id"])
-        channel_ids = self.shown()
+        channel_ids = self.own_series()
         with self._lock:
             stored = {
                 channel_id: self._values[channel_id]

@@ -121,11 +121,11 @@ class Health:
     @property
     def state(self) -> State:
         """The worst state of all parts, and of the sections as they were last examined."""
-        return worst(report.state for report in self._merged_reports().values())
+        return worst(report.state for report in self._merge_reports().values())
 
     def parts(self) -> dict[str, dict[str, Fact]]:
         """All parts. A section is a part, too; where both have a name in common, the worse one is shown."""
-        return {name: report.as_json() for name, report in sorted(self._merged_reports().items())}
+        return {name: report.as_json() for name, report in sorted(self._merge_reports().items())}
 
     async def summarize(self) -> HealthSummary:
         """Examines the sections and asks the required servers."""
@@ -139,7 +139,7 @@ class Health:
             )
         return HealthSummary(worst([self.state, *([State.FAILING] if away else [])]), away, sections)
 
-    def _merged_reports(self) -> dict[str, HealthReport]:
+    def _merge_reports(self) -> dict[str, HealthReport]:
         merged = dict(self._reports)
         for name, report in self._section_reports.items():
             if name not in merged or SEVERITY[report.state] > SEVERITY[merged[name].state]:
@@ -160,7 +160,9 @@ class Health:
 
     async def unavailable_servers(self, *, timeout_seconds: float = 1.0) -> dict[str, str]:
         """The required servers that do not answer, each with the reason."""
-        answers = await asyncio.gather(*(_ask(probe, timeout_seconds) for probe in self._probes.values()))
+        answers = await asyncio.gather(
+            *(_run_probe(probe, timeout_seconds) for probe in self._probes.values())
+        )
         return {name: why for name, why in zip(self._probes, answers, strict=True) if why}
 
 
@@ -169,8 +171,8 @@ def _following(
 ) -> HealthReport:
     """The report after `before`: while the state stays, so does the moment since when it holds."""
     since = before.since if before is not None and before.state is state else datetime.now(UTC)
-    known = {} if before is None else before.facts
-    return HealthReport(state, since, scrub_text(detail), {**known, **facts})
+    earlier_facts = {} if before is None else before.facts
+    return HealthReport(state, since, scrub_text(detail), {**earlier_facts, **facts})
 
 
 async def _examine(section: Section) -> Mapping[str, Fact]:
@@ -184,7 +186,7 @@ async def _examine(section: Section) -> Mapping[str, Fact]:
         return {"status": State.DOWN.value, "detail": f"{type(error).__name__}: it cannot be examined now"}
 
 
-async def _ask(probe: Probe, timeout_seconds: float) -> str:
+async def _run_probe(probe: Probe, timeout_seconds: float) -> str:
     """Probes a server. If this process was itself too busy to see the answer in time, it asks once more."""
     loop = asyncio.get_running_loop()
     for _ in range(2):
@@ -195,7 +197,7 @@ async def _ask(probe: Probe, timeout_seconds: float) -> str:
         except TimeoutError:
             if loop.time() - began < timeout_seconds * OWN_DELAY:
                 break
-        except Exception as error:  # noqa: BLE001 -- any error of a client library means the same: the server is not ready
+        except Exception as error:  # noqa: BLE001 -- any error means that the server is not ready
             return f"{type(error).__name__}: it cannot be used now"
         else:
             return ""

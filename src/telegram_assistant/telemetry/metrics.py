@@ -216,7 +216,7 @@ class StageMetrics:
         self.processed = STAGE_PROCESSED.labels(stage)
         self.failed = STAGE_FAILED.labels(stage)
         self.retried = STAGE_RETRIED.labels(stage)
-        self.buried = STAGE_DEAD_LETTERED.labels(stage)
+        self.dead_lettered = STAGE_DEAD_LETTERED.labels(stage)
         self.latency = STAGE_LATENCY.labels(stage)
 
 
@@ -227,7 +227,7 @@ POSTS_LANDED = Counter(
     registry=REGISTRY,
 )
 
-MEDIA_FILES = Counter(
+SHARE_FILES = Counter(
     "media_files_total",
     "Files of posts, by outcome (stored, failed: retried later, given_up).",
     ["outcome"],
@@ -253,7 +253,7 @@ MEDIA_SWEPT = Counter(
     ["what"],
     registry=REGISTRY,
 )
-_from_zero(MEDIA_FILES, ("stored", "failed", "given_up"))
+_from_zero(SHARE_FILES, ("stored", "failed", "given_up"))
 _from_zero(MEDIA_SWEPT, ("orphan", "unused", "missing", "thumbnail"))
 
 PAGES_READ = Counter(

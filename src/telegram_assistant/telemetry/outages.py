@@ -54,7 +54,7 @@ class OutageLog:
         self._beginnings: deque[float] = deque(maxlen=MAX_BEGINNINGS)
         self._unlogged = 0
 
-    def failed(
+    def log_failure(
         self, why: object, *, error: BaseException | None = None, is_routine: bool = False, **facts: LogField
     ) -> None:
         """Notes a failed attempt. It is a warning; a routine wait is information.
@@ -83,7 +83,7 @@ class OutageLog:
             return
         self._logged_at, self._is_logged = now, True
 
-    def recovered(self) -> None:
+    def log_recovery(self) -> None:
         """Notes a success. Costs nothing unless an outage ends with it."""
         if self._began_at is None:
             return

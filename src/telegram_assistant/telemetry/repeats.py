@@ -47,15 +47,15 @@ class LibraryLogHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
             return
         now, message = time.monotonic(), _message_of(record)
-        known = self._messages.get(message)
-        if known is None or now - known.written_at >= self._repeat_seconds:
+        repeated = self._messages.get(message)
+        if repeated is None or now - repeated.written_at >= self._repeat_seconds:
             if len(self._messages) >= MAX_MESSAGES:
                 self.write_counts()
             self._messages[message] = _Repeated(now, record)
-            super().emit(record if known is None else _with_count(record, known.count))
+            super().emit(record if repeated is None else _with_count(record, repeated.count))
             return
-        known.last, known.count = record, known.count + 1
-        if known.count == 1:
+        repeated.last, repeated.count = record, repeated.count + 1
+        if repeated.count == 1:
             with suppress(
                 RuntimeError
             ):  # outside an event loop, the count is written with the next repetition or at the end
@@ -74,10 +74,11 @@ class LibraryLogHandler(logging.StreamHandler[TextIO]):
     def _write_count(self, message: _Message) -> None:
         self.acquire()
         try:
-            known = self._messages.pop(message, None)
-            if known is not None and known.count:
-                known.last.exc_info = known.last.exc_text = None  # the traceback stands in the first line
-                super().emit(_with_count(known.last, known.count))
+            repeated = self._messages.pop(message, None)
+            if repeated is not None and repeated.count:
+                # The traceback stands in the first line.
+                repeated.last.exc_info = repeated.last.exc_text = None
+                super().emit(_with_count(repeated.last, repeated.count))
         finally:
             self.release()
 

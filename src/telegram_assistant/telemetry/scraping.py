@@ -86,10 +86,10 @@ class RoleStatus:
 
 async def role_status(address: RoleAddress) -> RoleStatus:
     """Reads the status. Raises ConnectionError with an explanation if the role does not answer or refuses."""
-    return await asyncio.to_thread(_read, address)
+    return await asyncio.to_thread(_scrape_role, address)
 
 
-def _read(address: RoleAddress) -> RoleStatus:
+def _scrape_role(address: RoleAddress) -> RoleStatus:
     health = json.loads(_get(address, address.port, "/health"))
     ready = json.loads(_get(address, address.port, "/readyz", or_else=503))
     details = json.loads(_get(address, address.operations_port, "/health/details"))

@@ -7,7 +7,8 @@ from structlog.typing import EventDict, WrappedLogger
 HIDDEN = "[hidden]"
 
 SECRET_FIELDS = re.compile(
-    r"passw|secret|token|credential|authoriz|api_hash|access_hash|auth_key|session_string|operator_key|phone(?!_masked)|(^|_)(session|cookie|code)$",
+    r"passw|secret|token|credential|authoriz|api_hash|access_hash|auth_key|session_string|operator_key"
+    r"|phone(?!_masked)|(^|_)(session|cookie|code)$",
     re.IGNORECASE,
 )
 
@@ -16,6 +17,10 @@ SECRET_TEXTS = (
     (re.compile(r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,}"), HIDDEN),  # a bot token
     (re.compile(r"(?<=://)([^\s:/@]+):[^\s/@]+(?=@)"), rf"\1:{HIDDEN}"),  # the password inside a URL
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), rf"\1 {HIDDEN}"),
+    (
+        re.compile(r"\b(share_|feed_)[A-Za-z0-9_-]{40,}"),
+        rf"\1{HIDDEN}",
+    ),  # the token of a public link or a feed
     (re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"), HIDDEN),  # a JSON web token
     (re.compile(r"(?<![\w+])\+\d(?:[\s()-]*\d){8,14}(?!\d)"), HIDDEN),  # a phone number, with its plus sign
     (

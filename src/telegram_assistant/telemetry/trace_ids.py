@@ -21,27 +21,27 @@ def trace_id_of(traceparent: str | None) -> str | None:
 
 
 @contextmanager
-def logged_with_trace(trace_id: str) -> Iterator[None]:
+def log_with_trace(trace_id: str) -> Iterator[None]:
     """Adds the id to every line of this task, and of those that it starts, inside the block."""
-    with _held({"": trace_id}):
+    with _hold_trace_ids({"": trace_id}):
         yield
 
 
 @contextmanager
-def logged_with_traces(traceparents: Mapping[str, str | None]) -> Iterator[None]:
+def log_with_traces(traceparents: Mapping[str, str | None]) -> Iterator[None]:
     """Adds ids to the lines about posts: a line with a `post_id` gets that of its post, another one those of
     the first few.
 
     `traceparents` are those of the posts in hand, by post id.
     """
-    with _held(
+    with _hold_trace_ids(
         {post_id: trace_id for post_id, parent in traceparents.items() if (trace_id := trace_id_of(parent))}
     ):
         yield
 
 
 @contextmanager
-def _held(trace_ids: Mapping[str, str]) -> Iterator[None]:
+def _hold_trace_ids(trace_ids: Mapping[str, str]) -> Iterator[None]:
     token = _trace_ids.set(trace_ids)
     try:
         yield

@@ -26,7 +26,9 @@ def start_tracing(settings: TelemetrySettings, *, instance: str) -> "TracerProvi
     """Sends spans to the collector if one is configured. The caller shuts down the returned provider."""
     if not settings.traces_endpoint:
         return None
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 -- a tenth of a second of every command
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415 -- loads for 0.1 s
+        OTLPSpanExporter,
+    )
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 -- as above
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 -- as above
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 -- as above

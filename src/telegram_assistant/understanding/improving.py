@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
 from telegram_assistant.supervision import Loop, sleep_unless
-from telegram_assistant.telemetry.trace_ids import logged_with_traces
+from telegram_assistant.telemetry.trace_ids import log_with_traces
 from telegram_assistant.understanding.improvements import Improvement
 
 LEASE = timedelta(minutes=3)
@@ -65,7 +65,7 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
     }
     lanes = {post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored.items()}
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
-    with logged_with_traces(
+    with log_with_traces(
         {str(post_id): trace_of(post_id, stored_post.revision) for post_id, stored_post in stored.items()}
     ):
         results = await improvement.make(list(stored.values()), urgency) if stored else {}
@@ -78,7 +78,7 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
         pending: results[pending.post_id].reason if pending.post_id in results else None for pending in taken
     }
     await _put_back(wanted, reasons, has_answered=bool(notices))
-    await wanted.done(
+    await wanted.finish(
         [pending for pending, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], notices
     )
     return len(notices)

@@ -31,10 +31,10 @@ MAX_SECONDS = 120.0
 HISTORY = "history"
 """No new call is paid for; answers paid for before are used."""
 NO_READER = Reason(
-    "vision_no_reader", "nothing here can read it: tesseract or its data for a language is not installed"
+    "vision_no_reader", "no reader is available: tesseract or its data for a language is not installed"
 )
-NOT_READ = Reason("vision_not_read", "nobody could read it now")
-FAILED = Reason("vision_failed", "looking at it failed")
+NOT_READ = Reason("vision_not_read", "it could not be read now")
+FAILED = Reason("vision_failed", "its analysis failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Look:
     async def at_all(self) -> list[tuple[FileVision, VisionModel | None]]:
         """The result of each file, with the provider's model that analysed it, if any."""
         results, post = self.by.media_results, self.stored.post
-        post_files = await results.shown_by(post.id)
+        post_files = await results.load_post_files(post.id)
         allowed = await self.by.ai_policies.of_channel(post.channel_id)
         verdicts = {
             file: decide(
@@ -91,7 +91,7 @@ class _Look:
         hashes = [
             file.sha256 for file, verdict in verdicts.items() if verdict.is_seen and file.sha256 is not None
         ]
-        known = await results.known(hashes) if hashes else {}
+        known = await results.load_results(hashes) if hashes else {}
         looks = (
             self._look_or_say_why(file, verdict, known.get(file.sha256 or b"", {}))
             for file, verdict in verdicts.items()
@@ -139,11 +139,11 @@ class _Look:
             if local is None:
                 read = await gate.text_in(opened.picture, channel_id=self.stored.post.channel_id)
                 local, why = (
-                    await _kept(sha256, Tier.LOCAL, read, results),
+                    await _keep_result(sha256, Tier.LOCAL, read, results),
                     "" if read.reason is None else read.reason.value,
                 )
             if provider is None and may_leave:
-                provider, withheld = await self._asked(sha256, opened, local)
+                provider, withheld = await self._ask_provider(sha256, opened, local)
         if local is None and provider is None:
             is_skipped = why in {FallbackReason.NO_PROVIDER, FallbackReason.POLICY}
             return replace(
@@ -157,7 +157,7 @@ class _Look:
         )
         return seen, provider.model if provider else None
 
-    async def _asked(
+    async def _ask_provider(
         self, sha256: bytes, opened: OpenedPicture, local: FileResult | None
     ) -> tuple[FileResult | None, str]:
         """A provider's result, reused if another file shows the same picture, or why there is none.
@@ -181,12 +181,12 @@ class _Look:
         seen = await gate.picture(
             opened.picture, sha256=sha256, channel_id=post.channel_id, urgency=self.urgency, post_id=post.id
         )
-        return await _kept(
+        return await _keep_result(
             sha256, Tier.PROVIDER, seen, results
         ), "" if seen.reason is None else seen.reason.value
 
 
-async def _kept(
+async def _keep_result(
     sha256: bytes, tier: Tier, understood: Understood[PictureFacts], results: MediaResults
 ) -> FileResult | None:
     facts = understood.value

@@ -10,6 +10,7 @@ from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.lane import NEWS
+from telegram_assistant.domain.posts.links import addresses_of
 from telegram_assistant.domain.posts.near_copies import content_of
 from telegram_assistant.domain.posts.post import PostKind
 from telegram_assistant.domain.understanding.policy import Tier, Urgency
@@ -19,7 +20,7 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Enrichm
 from telegram_assistant.stores.postgres.understanding.vocabularies import Proposal, Vocabularies
 
 WITHOUT_PICTURES = {PostKind.TEXT, PostKind.POLL, PostKind.SERVICE}
-SEEN = ("description", "text")
+PICTURE_FIELDS = ("description", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Tagger:
         alive = [stored_post for stored_post in stored if stored_post.deleted_at is None]
         if not alive:
             return {}
-        seen = await self._seen(alive)
+        seen = await self._load_picture_texts(alive)
         since = datetime.now(UTC) - NEWS
         materials = [
             _material(
@@ -68,7 +69,7 @@ class Tagger:
         )
         return {stored_post.post.id: result for stored_post, result in zip(alive, understood, strict=True)}
 
-    async def _seen(self, stored: Sequence[StoredPost]) -> Mapping[PostId, Mapping[Tier, str]]:
+    async def _load_picture_texts(self, stored: Sequence[StoredPost]) -> Mapping[PostId, Mapping[Tier, str]]:
         revisions = {
             stored_post.post.id: stored_post.revision
             for stored_post in stored
@@ -76,14 +77,14 @@ class Tagger:
         }
         seen: dict[PostId, dict[Tier, str]] = {}
         for row in await self.enrichments.load(list(revisions), Kind.VISION) if revisions else ():
-            if row.revision == revisions[row.post_id] and (text := said_in(row)):
+            if row.revision == revisions[row.post_id] and (text := picture_text_of(row)):
                 seen.setdefault(row.post_id, {})[row.tier] = text
         return seen
 
 
-def said_in(row: Enrichment) -> str:
+def picture_text_of(row: Enrichment) -> str:
     """The text that pictures add to a post; empty if they add nothing."""
-    return "\n".join(text for name in SEEN if (text := str(row.data.get(name) or "").strip()))
+    return "\n".join(text for name in PICTURE_FIELDS if (text := str(row.data.get(name) or "").strip()))
 
 
 def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: bool) -> Material:
@@ -93,6 +94,7 @@ def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: b
         post.channel_id,
         post.id,
         pictures,
+        addresses_of(post),
         is_service=post.kind is PostKind.SERVICE,
         is_history=is_history,
     )

@@ -34,7 +34,7 @@ class StoryBuilder:
         Posts without text, picture or header have no story and are left out.
         """
         sources = {source.post: source for source in await self.sources.load(list(dict.fromkeys(posts)))}
-        known = {} if again else await self.groups.grouped(list(sources))
+        known = {} if again else await self.groups.load_grouped(list(sources))
         terms = await asyncio.to_thread(_terms_of_all, sources)
         hashes = {post: post_terms.hash for post, post_terms in terms.items()}
         done = [grouped for post, (terms_hash, grouped) in known.items() if terms_hash == hashes[post]]
@@ -47,20 +47,20 @@ class StoryBuilder:
         if not left:
             return done
         weights = await self.terms.weights(now, posts=len(left))
-        read = [_weighed(sources[post], terms[post], hashes[post], weights) for post in left]
+        read = [_weigh_post(sources[post], terms[post], hashes[post], weights) for post in left]
         async with self.groups.alone() as grouping:
-            unchanged = await grouping.unchanged(
+            unchanged = await grouping.select_unchanged(
                 {weighed_post.post: sources[weighed_post.post].revision for weighed_post in read}
             )
             weighed_posts = [weighed_post for weighed_post in read if weighed_post.post in unchanged]
             if not weighed_posts:
                 return done
             around = await grouping.surround(weighed_posts, weights)
-            compared = await asyncio.to_thread(_compared_all, weighed_posts, sources, around, weights)
+            compared = await asyncio.to_thread(_compare_posts, weighed_posts, sources, around, weights)
             return done + await grouping.regroup(compared)
 
 
-def _compared_all(
+def _compare_posts(
     weighed_posts: Sequence[WeighedPost],
     sources: Mapping[PostId, StorySource],
     around: Surroundings,
@@ -68,13 +68,13 @@ def _compared_all(
 ) -> list[Compared]:
     passed = {weighed_post.post for weighed_post in (*weighed_posts, *around.again)}
     compared = [
-        _compared(
+        _compare_post(
             weighed_post, sources[weighed_post.post], around.neighbours[weighed_post.post], passed, weights
         )
         for weighed_post in weighed_posts
     ]
     return compared + [
-        _compared_again(weighed_post, around.neighbours[weighed_post.post], weights)
+        _recompare_post(weighed_post, around.neighbours[weighed_post.post], weights)
         for weighed_post in around.again
     ]
 
@@ -87,7 +87,7 @@ def _terms_of(source: StorySource) -> StoryTerms:
     return replace(terms_of(source.text, addresses=source.addresses, seen=source.seen), looks=source.looks)
 
 
-def _weighed(source: StorySource, terms: StoryTerms, terms_hash: int, weights: TermWeights) -> WeighedPost:
+def _weigh_post(source: StorySource, terms: StoryTerms, terms_hash: int, weights: TermWeights) -> WeighedPost:
     username = hash_of_username(source.username) if source.username else 0
     return weigh(
         source.post,
@@ -110,7 +110,7 @@ def _certain(source: StorySource) -> dict[PostId, LinkKind]:
     return {post: kind for post, kind in headers if post is not None and post != source.post}
 
 
-def _compared(
+def _compare_post(
     weighed_post: WeighedPost,
     source: StorySource,
     neighbours: Neighbours,
@@ -133,11 +133,11 @@ def _compared(
         Link(weighed_post.post, post, kind, MAX_SCORE, moment, moment, is_leaf=weighed_post.is_private)
         for post, kind in certain.items()
     ]
-    return Compared(weighed_post, tuple(links), neighbours.found)
+    return Compared(weighed_post, tuple(links), neighbours.similar_count)
 
 
-def _compared_again(weighed_post: WeighedPost, neighbours: Neighbours, weights: TermWeights) -> Compared:
+def _recompare_post(weighed_post: WeighedPost, neighbours: Neighbours, weights: TermWeights) -> Compared:
     links = tuple(
         link for other in neighbours.earlier if (link := compare(weighed_post, other, weights)) is not None
     )
-    return Compared(weighed_post, links, neighbours.found, is_told=False)
+    return Compared(weighed_post, links, neighbours.similar_count, is_changed=False)

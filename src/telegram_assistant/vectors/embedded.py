@@ -55,7 +55,7 @@ class EmbeddedVectors:
 
     @classmethod
     async def open(cls, folder: Path, *, index_from: int = INDEX_FROM) -> "EmbeddedVectors":
-        store = cls(folder, _locked(folder), index_from=index_from)
+        store = cls(folder, _lock_folder(folder), index_from=index_from)
         try:
             await store._load()
         except BaseException:
@@ -132,8 +132,8 @@ class EmbeddedVectors:
         raise NoRoom(
             Reason(
                 "vectors_have_no_room",
-                "the disk with {folder} is nearly full ({free} of {size} are free): vectors wait, "
-                "and search goes on",
+                "the disk of {folder} is nearly full ({free} of {size} free): vectors wait, and search "
+                "continues",
                 folder=str(self._folder),
                 free=size_in_words(fullness.free_bytes),
                 size=size_in_words(fullness.size_bytes),
@@ -239,7 +239,7 @@ async def _remove(shard: Shard) -> None:
     await asyncio.to_thread(shutil.rmtree, shard.folder)
 
 
-def _locked(folder: Path) -> TextIO:
+def _lock_folder(folder: Path) -> TextIO:
     """Locks the folder; the engine itself would let a second process create a shard in it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -261,7 +261,7 @@ def _locked(folder: Path) -> TextIO:
         raise InUse(
             Reason(
                 "vectors_in_use",
-                "another process has the vectors in {folder}, and only one can",
+                "another process uses the vectors in {folder}, and only one can",
                 folder=str(folder),
             ),
             remedy=Reason(

@@ -50,7 +50,7 @@ def filter_for(query: VectorQuery) -> PointFilter | None:
         must.append(Between("at", since, until))
     if query.languages:
         must.append(AnyOf("lang", query.languages))
-    must += [_flagged(flag.value) for flag in query.has]
+    must += [_match_flag(flag.value) for flag in query.has]
     is_about_understanding = bool(query.tags or query.topics or query.kinds or query.without_ads)
     if not is_about_understanding:
         if query.reach is None:
@@ -71,25 +71,25 @@ def _by_tier(query: VectorQuery) -> tuple[PointFilter, ...]:
     alternatives = []
     reach = query.reach
     if reach is None or reach.provider:
-        better = _understood(query, Tier.PROVIDER)
-        plain = _understood(query, Tier.LOCAL)
+        better = _filter_tier(query, Tier.PROVIDER)
+        plain = _filter_tier(query, Tier.LOCAL)
         for seen in ((),) if reach is None else _within(reach.provider, query):
             alternatives += [
-                PointFilter((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
-                PointFilter((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
+                PointFilter((*seen, _match_flag(BY_PROVIDER), *better.must), better.must_not),
+                PointFilter((*seen, *plain.must), (_match_flag(BY_PROVIDER), *plain.must_not)),
             ]
     if reach is not None and (reach.local or not reach.provider):
-        plain = _understood(query, Tier.LOCAL)
+        plain = _filter_tier(query, Tier.LOCAL)
         alternatives += [
             PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, query)
         ]
     return tuple(alternatives)
 
 
-def _understood(query: VectorQuery, tier: Tier) -> PointFilter:
+def _filter_tier(query: VectorQuery, tier: Tier) -> PointFilter:
     filters = (("tags", query.tags), ("topic", query.topics), ("kind", query.kinds))
     must = tuple(AnyOf(f"{name}_{tier.value}", values) for name, values in filters if values)
-    return PointFilter(must, (_flagged(f"ad_{tier.value}"),) if query.without_ads else ())
+    return PointFilter(must, (_match_flag(f"ad_{tier.value}"),) if query.without_ads else ())
 
 
 def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
@@ -110,5 +110,5 @@ def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[A
     )
 
 
-def _flagged(flag: str) -> AnyOf:
+def _match_flag(flag: str) -> AnyOf:
     return AnyOf("flags", (flag,))

@@ -31,18 +31,18 @@ class MeaningSearch:
 
         The vector is computed by the model that computed those of the posts.
         """
-        made = await self._questions.vectors([question], tenant_id=tenant_id)
-        if made.value is None:
-            return made.reason or FallbackReason.FAILED
-        vector = made.value[0]
+        result = await self._questions.vectors([question], tenant_id=tenant_id)
+        if result.value is None:
+            return result.reason or FallbackReason.FAILED
+        vector = result.value[0]
         try:
             hits = await self._searchable.search(
-                Space(made.model, len(vector)), replace(query, vector=vector)
+                Space(result.model, len(vector)), replace(query, vector=vector)
             )
         except Busy as busy:
-            self._outage.failed(busy)
+            self._outage.log_failure(busy)
             raise
-        self._outage.recovered()
+        self._outage.log_recovery()
         return hits
 
 
@@ -80,7 +80,7 @@ class VectorIndex:
             ]
         return written
 
-    async def _first_of(self, space: Space) -> str:
+    async def _create_first(self, space: Space) -> str:
         """Creates a collection for the first vectors of a model, visible to searches at once."""
         collection = space.collection(1)
         await self.vectors.create(space, collection)
@@ -106,16 +106,16 @@ class VectorIndex:
             for post_id, state in visible.items()
             if (text := text_of(state.stored.post, state.facts))
         }
-        made = await self._gate.post_vectors(texts, urgency=urgency) if texts else None
+        post_vectors = await self._gate.post_vectors(texts, urgency=urgency) if texts else None
         points = [
             Point(post_id, vector, facts_of(visible[post_id].stored.post, visible[post_id].facts))
-            for post_id, vector in (made.vectors.items() if made else ())
+            for post_id, vector in (post_vectors.vectors.items() if post_vectors else ())
         ]
-        if made and points:
-            space = Space(made.model, len(points[0].vector))
+        if post_vectors and points:
+            space = Space(post_vectors.model, len(points[0].vector))
             fitting = {collection for collection in collections if space.holds(collection)}
             if not fitting and into is None:
-                fitting = {await self._first_of(space)}
+                fitting = {await self._create_first(space)}
             for collection in fitting:
                 await self.vectors.upsert(collection, points)
             collections = collections | fitting

@@ -15,17 +15,17 @@ from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import VectorSettings
 from telegram_assistant.vectors.protocol import Searchable, Vectors
-from telegram_assistant.vectors.sharing import SharedVectors, shared_search
+from telegram_assistant.vectors.sharing import SharedVectors, share_search
 
 SUBJECT = "vectors"
 START_QDRANT = Reason(
     "start_qdrant",
-    "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, "
-    "and words find them",
+    "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait for indexing, and "
+    "search finds them by words",
 )
 ONE_MODEL = Reason(
     "rebuild_by_one_model",
-    "run `tga rebuild vectors`: it makes all of them by the model in force, and removes the others",
+    "run `tga rebuild vectors`: it creates all of them with the current model and removes the others",
 )
 
 
@@ -55,7 +55,7 @@ NEEDS = {
 }
 
 
-def used_by(settings: VectorSettings) -> Used:
+def place_of(settings: VectorSettings) -> Used:
     return Used.SERVER if settings.url else Used.EMBEDDED if settings.folder else Used.OFF
 
 
@@ -65,7 +65,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
 
     Raises CannotStart if the store cannot be used, InUse if another process holds it.
     """
-    used = used_by(settings)
+    used = place_of(settings)
     if used is Used.OFF:
         yield None
         return
@@ -73,7 +73,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
     if find_spec(library) is None:
         raise CannotStart(
             Reason(
-                "vector_library_missing", "vectors need {library}, and it is not installed", library=library
+                "vector_library_missing", "vectors need {library}, which is not installed", library=library
             ),
             remedy=remedy,
         )
@@ -86,7 +86,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
             folder = settings.folder or Path()
             store = await module.EmbeddedVectors.open(folder)
             stack.push_async_callback(store.close)
-            await stack.enter_async_context(shared_search(store, folder))
+            await stack.enter_async_context(share_search(store, folder))
         yield store
 
 
@@ -105,23 +105,23 @@ async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable 
 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:
     """Checks the store: its kind, its model and its number of posts."""
-    if used_by(settings) is Used.OFF:
+    if place_of(settings) is Used.OFF:
         return [
             off(
                 SUBJECT,
                 Reason(
-                    "only_words_find", "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only"
+                    "only_words_find", "no QDRANT_URL and no VECTORS_DIR: search finds posts by words only"
                 ),
             )
         ]
     try:
         async with open_vectors(settings) as store:
             assert store is not None  # they are not off
-            return [await _found(store, _place(settings), model)]
+            return [await _check_collections(store, _place(settings), model)]
     except InUse:
         used = Reason(
             "vectors_held",
-            "{place}, used by a process that runs now; for more processes set QDRANT_URL",
+            "{place}, used by a running process; for more processes set QDRANT_URL",
             place=_place(settings),
         )
         return [ok(SUBJECT, used)]
@@ -141,7 +141,7 @@ def _place(settings: VectorSettings) -> Reason:
     return Reason("vectors_in_folder", "embedded, in the folder {folder}", folder=str(settings.folder))
 
 
-async def _found(store: Vectors, place: Reason, model: str) -> Finding:
+async def _check_collections(store: Vectors, place: Reason, model: str) -> Finding:
     collections = await store.collections()
     posts = {
         collection: await store.count(collection)

@@ -165,7 +165,7 @@ def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
         raise Busy(
             Reason(
                 "vectors_refuse",
-                "{where} refuses ({status} {reason})",
+                "{where} refuses the request ({status} {reason})",
                 where=where,
                 status=error.status_code or 0,
                 reason=error.reason_phrase,
@@ -181,15 +181,15 @@ def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
         ) from error
 
 
-def _filter(wanted: PointFilter | None) -> models.Filter | None:
-    if wanted is None:
+def _filter(conditions: PointFilter | None) -> models.Filter | None:
+    if conditions is None:
         return None
     return models.Filter(
-        must=[_condition(condition) for condition in wanted.must] or None,
-        must_not=[_condition(condition) for condition in wanted.must_not] or None,
+        must=[_condition(condition) for condition in conditions.must] or None,
+        must_not=[_condition(condition) for condition in conditions.must_not] or None,
         should=[
             point_filter
-            for alternative in wanted.either
+            for alternative in conditions.either
             if (point_filter := _filter(alternative)) is not None
         ]
         or None,

@@ -79,13 +79,13 @@ class Shard:
 
     @classmethod
     async def create(cls, folder: Path, dimension: int) -> "Shard":
-        return cls(await _call(_created, folder, dimension), folder)
+        return cls(await _call(_create_engine, folder, dimension), folder)
 
     @classmethod
     async def load(cls, folder: Path) -> "Shard":
         engine = await _call(EdgeShard.load, str(folder))
-        known = await _call(engine.info)
-        return cls(engine, folder, known.points_count, known.indexed_vectors_count)
+        info = await _call(engine.info)
+        return cls(engine, folder, info.points_count, info.indexed_vectors_count)
 
     async def upsert(self, points: Sequence[Point]) -> None:
         await self._update(
@@ -98,15 +98,15 @@ class Shard:
         )
 
     async def search(self, query: VectorQuery) -> tuple[Hit, ...]:
-        with self._used():
-            return await _call(_found, self.engine, query)
+        with self._hold_open():
+            return await _call(_query_engine, self.engine, query)
 
     async def count(self) -> int:
-        with self._used():
+        with self._hold_open():
             return await _call(self.engine.count, CountRequest(exact=True))
 
     async def flush(self) -> None:
-        with self._used():
+        with self._hold_open():
             await _call(self.engine.flush)
             self.unflushed = 0
 
@@ -115,8 +115,8 @@ class Shard:
         to `new`.
         """
         touched, self.touched = self.touched or set(), set()
-        with self._used():
-            await _call(_carried_over, self.engine, new.engine, touched)
+        with self._hold_open():
+            await _call(_carry_over, self.engine, new.engine, touched)
 
     async def close(self) -> None:
         if self.users:
@@ -124,7 +124,7 @@ class Shard:
         await asyncio.to_thread(self.engine.close)
 
     async def _update(self, post_ids: Sequence[PostId], operation: Callable[[], UpdateOperation]) -> None:
-        with self._used():
+        with self._hold_open():
             await _call(lambda: self.engine.update(operation()))
         if self.touched is not None:
             self.touched.update(post_ids)
@@ -134,7 +134,7 @@ class Shard:
             await self.flush()
 
     @contextmanager
-    def _used(self) -> Iterator[None]:
+    def _hold_open(self) -> Iterator[None]:
         self.users += 1
         self.idle.clear()
         try:
@@ -154,7 +154,7 @@ async def index_in(folder: Path) -> None:
     )
     try:
         if await process.wait():
-            raise Busy(Reason("vectors_builder_failed", "the process that builds the index has failed"))
+            raise Busy(Reason("vectors_builder_failed", "the process that builds the index failed"))
     finally:
         if process.returncode is None:
             process.kill()
@@ -181,7 +181,7 @@ async def _call[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwa
         raise
 
 
-def _created(folder: Path, dimension: int) -> EdgeShard:
+def _create_engine(folder: Path, dimension: int) -> EdgeShard:
     engine = EdgeShard.create(
         str(folder),
         EdgeConfig(
@@ -215,7 +215,7 @@ def _points(points: Sequence[Point]) -> list[EdgePoint]:
     return [EdgePoint(point.post_id.uuid, list(point.vector), dict(point.payload)) for point in points]
 
 
-def _found(engine: EdgeShard, query: VectorQuery) -> tuple[Hit, ...]:
+def _query_engine(engine: EdgeShard, query: VectorQuery) -> tuple[Hit, ...]:
     request = QueryRequest(
         limit=query.limit,
         query=Query.Nearest(list(query.vector)),
@@ -225,15 +225,15 @@ def _found(engine: EdgeShard, query: VectorQuery) -> tuple[Hit, ...]:
     return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(request))
 
 
-def _filter(wanted: PointFilter | None) -> Filter | None:
-    if wanted is None:
+def _filter(conditions: PointFilter | None) -> Filter | None:
+    if conditions is None:
         return None
     return Filter(
-        must=[_condition(condition) for condition in wanted.must] or None,
-        must_not=[_condition(condition) for condition in wanted.must_not] or None,
+        must=[_condition(condition) for condition in conditions.must] or None,
+        must_not=[_condition(condition) for condition in conditions.must_not] or None,
         should=[
             point_filter
-            for alternative in wanted.either
+            for alternative in conditions.either
             if (point_filter := _filter(alternative)) is not None
         ]
         or None,
@@ -248,7 +248,7 @@ def _condition(condition: AnyOf | Between) -> FieldCondition:
             return FieldCondition(condition.field, range=RangeFloat(gte=condition.since, lt=condition.until))
 
 
-def _carried_over(old: EdgeShard, new: EdgeShard, touched: Collection[PostId]) -> None:
+def _carry_over(old: EdgeShard, new: EdgeShard, touched: Collection[PostId]) -> None:
     ids = [post_id.uuid for post_id in touched]
     for start in range(0, len(ids), AT_ONCE):
         some = set(ids[start : start + AT_ONCE])

@@ -38,7 +38,7 @@ HITS = TypeAdapter(tuple[Hit, ...])
 
 
 @asynccontextmanager
-async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
+async def share_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
     """Answers searches of other processes until the block ends.
 
     The caller holds the folder's lock, so an existing socket is stale.
@@ -51,9 +51,9 @@ async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
                 request = REQUEST.validate_json(await reader.readline())
                 writer.write(HITS.dump_json(await store.search(request.space, request.sought)) + b"\n")
                 await writer.drain()
-            outage.recovered()
+            outage.log_recovery()
         except (AssistantError, OSError, TimeoutError, ValueError) as error:
-            outage.failed(type(error).__name__)
+            outage.log_failure(type(error).__name__)
         finally:
             writer.close()
 
@@ -97,7 +97,7 @@ class SharedVectors:
             raise Busy(
                 Reason(
                     "vectors_process_silent",
-                    "the process that has the vectors does not answer ({error})",
+                    "the process with the vectors does not answer ({error})",
                     error=type(error).__name__,
                 ),
                 retry_after_seconds=5.0,

@@ -13,11 +13,17 @@ from telegram_assistant.domain.posts.text import storable
 _LEFT_OUT = (*range(0x202A, 0x202F), *range(0x2066, 0x2070))
 """Embeddings, overrides, isolates, and deprecated characters that change how others are drawn."""
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
-_KEPT = {ord("\t"): "\t", ord("\n"): "\n"}
+_ALLOWED_CONTROLS = {ord("\t"): "\t", ord("\n"): "\n"}
 _SPACES = dict.fromkeys(map(ord, "\r\v\f"), " ")
 _LINE_BREAKS = dict.fromkeys((0x85, 0x2028, 0x2029), "\n")
-_SHOWN_AS = dict.fromkeys(_CONTROLS, "\ufffd") | dict.fromkeys(_LEFT_OUT, "") | _SPACES | _LINE_BREAKS | _KEPT
-_REPLACED = re.compile(f"[{''.join(map(re.escape, map(chr, _SHOWN_AS.keys() - _KEPT.keys())))}]")
+_SHOWN_AS = (
+    dict.fromkeys(_CONTROLS, "\ufffd")
+    | dict.fromkeys(_LEFT_OUT, "")
+    | _SPACES
+    | _LINE_BREAKS
+    | _ALLOWED_CONTROLS
+)
+_REPLACED = re.compile(f"[{''.join(map(re.escape, map(chr, _SHOWN_AS.keys() - _ALLOWED_CONTROLS.keys())))}]")
 _SHIFTING = re.compile("[\u202a-\u202e\u2066-\u206f\U00010000-\U0010ffff]")
 """Two UTF-16 units, or left out: what follows has another place in the text than its unit says."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -34,14 +40,14 @@ def places_of_units(text: str) -> list[int]:
 
     The place between the two units of one character is the place before it.
     """
-    text, places, done, place = storable(text), list[int](), 0, 0
+    text, places, copied_until, place = storable(text), list[int](), 0, 0
     for shifting in _SHIFTING.finditer(text):
-        places += range(place, place + shifting.start() - done)
-        place += shifting.start() - done
-        done = shifting.end()
+        places += range(place, place + shifting.start() - copied_until)
+        place += shifting.start() - copied_until
+        copied_until = shifting.end()
         places += (place, place) if shifting[0] > "\uffff" else (place,)
         place += shifting[0] > "\uffff"
-    places += range(place, place + len(text) - done + 1)
+    places += range(place, place + len(text) - copied_until + 1)
     return places
 
 

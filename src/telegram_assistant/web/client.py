@@ -25,7 +25,7 @@ class Clients:
         self._is_https = is_https
         self._trusted: list[IPv4Network | IPv6Network] = [ip_network(network) for network in trusted]
 
-    def of(self, request: Request) -> Client:
+    def identify(self, request: Request) -> Client:
         peer = request.client.host if request.client else ""
         if not self._trusts(peer):
             return Client(peer, self._is_https or request.url.scheme == "https")

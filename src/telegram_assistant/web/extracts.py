@@ -55,7 +55,7 @@ def render_pieces(
             labels[piece.change], _CHANGED_LINE_BREAK.join(clean_characters(piece.text).split("\n"))
         )
         if piece.change in _CHANGES
-        else _unchanged(
+        else _fold_unchanged(
             clean_characters(piece.text), context, is_first=number == 0, is_last=number == len(pieces) - 1
         )
         for number, piece in enumerate(pieces)
@@ -63,7 +63,7 @@ def render_pieces(
     return Markup('<p class="diff" dir="auto">{}</p>').format(Markup().join(rendered))
 
 
-def _unchanged(text: str, context: int, *, is_first: bool, is_last: bool) -> Markup:
+def _fold_unchanged(text: str, context: int, *, is_first: bool, is_last: bool) -> Markup:
     before, after = "" if is_first else _beginning(text, context), "" if is_last else _end(text, context)
     if len(before) + len(after) + context // 2 >= len(text):
         return _LINE_BREAK.join(text.split("\n"))
@@ -72,10 +72,10 @@ def _unchanged(text: str, context: int, *, is_first: bool, is_last: bool) -> Mar
 
 def render_highlights(snippet: Snippet) -> Markup:
     """The snippet with its matched words in `<mark>`."""
-    return Markup('<bdi class="snippet">{}</bdi>').format(Markup().join(_highlighted(snippet)))
+    return Markup('<bdi class="snippet">{}</bdi>').format(Markup().join(_mark_words(snippet)))
 
 
-def _highlighted(snippet: Snippet) -> Iterator[str]:
+def _mark_words(snippet: Snippet) -> Iterator[str]:
     yield f"{ELLIPSIS} " if snippet.is_cut_before else ""
     place = 0
     for start, end in snippet.marks:

@@ -19,7 +19,7 @@ from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.features.receivers.rss_feeds import FeedContent, SyndicatedEntry
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture
-from telegram_assistant.translation import say
+from telegram_assistant.translation import translate
 from telegram_assistant.web.formatting import render_for_feed
 from telegram_assistant.web.links import safe_link
 
@@ -34,7 +34,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _WrittenEntry:
     """An entry with its HTML and the addresses that it leads to."""
 
     entry: SyndicatedEntry
@@ -80,7 +80,7 @@ def write_json(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     items = [_json_item(written) for written in _entries(feed, picture_address)]
     head = {
         "version": JSON_FEED,
-        "title": _allowed(feed.title),
+        "title": _drop_forbidden(feed.title),
         "home_page_url": feed.page,
         "language": feed.language,
     }
@@ -95,13 +95,13 @@ FORMATS: dict[str, tuple[Write, str]] = {
 """By the ending of the address."""
 
 
-def _entries(feed: FeedContent, picture_address: PictureAddress) -> list[_Written]:
-    spoiler_label = say(Reason("feed_spoiler", "spoiler"), feed.language)
-    return [_written(entry, feed, picture_address, spoiler_label) for entry in feed.entries]
+def _entries(feed: FeedContent, picture_address: PictureAddress) -> list[_WrittenEntry]:
+    spoiler_label = translate(Reason("feed_spoiler", "spoiler"), feed.language)
+    return [_write_entry(entry, feed, picture_address, spoiler_label) for entry in feed.entries]
 
 
 @lru_cache(maxsize=MAX_KEPT_TEXTS)
-def _kept_html(text: str, entities: tuple[TextEntity, ...], spoiler_label: str) -> str:
+def _render_html(text: str, entities: tuple[TextEntity, ...], spoiler_label: str) -> str:
     return str(render_for_feed(text, entities, spoiler_label=spoiler_label))
 
 
@@ -111,23 +111,23 @@ def _html_of(entry: SyndicatedEntry, spoiler_label: str) -> str:
     Feeds are read again and again, so it is kept, unless it is longer than messages usually are.
     """
     is_kept = len(entry.text) <= MAX_KEPT_LETTERS and len(entry.entities) <= MAX_KEPT_ENTITIES
-    return entry.html or (_kept_html if is_kept else _kept_html.__wrapped__)(
+    return entry.html or (_render_html if is_kept else _render_html.__wrapped__)(
         entry.text, entry.entities, spoiler_label
     )
 
 
-def _written(
+def _write_entry(
     entry: SyndicatedEntry, feed: FeedContent, picture_address: PictureAddress, spoiler_label: str
-) -> _Written:
+) -> _WrittenEntry:
     pictures = tuple(picture_address(picture) for picture in entry.pictures)
     words = _html_of(entry, spoiler_label)
     images = "".join(f'<p><img src="{escape_html(address)}" alt=""></p>' for address in pictures)
-    return _Written(
-        entry, _web_address(entry.link), entry.author or feed.title, _allowed(words + images), pictures
+    return _WrittenEntry(
+        entry, _web_address(entry.link), entry.author or feed.title, _drop_forbidden(words + images), pictures
     )
 
 
-def _atom_entry(written: _Written) -> str:
+def _atom_entry(written: _WrittenEntry) -> str:
     entry = written.entry
     link = f'<link rel="alternate" href={_attribute(written.link)}/>' if written.link else ""
     enclosures = "".join(
@@ -142,7 +142,7 @@ def _atom_entry(written: _Written) -> str:
     )
 
 
-def _rss_item(written: _Written) -> str:
+def _rss_item(written: _WrittenEntry) -> str:
     entry = written.entry
     link = f"<link>{_text(written.link)}</link>" if written.link else ""
     # RSS knows one enclosure, whose size need not be known; each picture has its element beside it.
@@ -157,21 +157,23 @@ def _rss_item(written: _Written) -> str:
     description = escape(_text(entry.text)).replace("\n", "&lt;br&gt;")
     return (
         f'<item><title>{_text(entry.title)}</title><guid isPermaLink="false">{_text(entry.entry_id)}</guid>'
-        f"<pubDate>{format_datetime(entry.at)}</pubDate><dc:creator>{_text(written.author)}</dc:creator>{link}"
-        f"<description>{description}</description><content:encoded>{escape(written.html)}</content:encoded>{enclosure}{media}</item>\n"
+        f"<pubDate>{format_datetime(entry.at)}</pubDate>"
+        f"<dc:creator>{_text(written.author)}</dc:creator>{link}"
+        f"<description>{description}</description>"
+        f"<content:encoded>{escape(written.html)}</content:encoded>{enclosure}{media}</item>\n"
     )
 
 
-def _json_item(written: _Written) -> dict[str, object]:
+def _json_item(written: _WrittenEntry) -> dict[str, object]:
     entry = written.entry
     item: dict[str, object] = {
         "id": entry.entry_id,
-        "title": _allowed(entry.title),
+        "title": _drop_forbidden(entry.title),
         "content_html": written.html,
-        "content_text": _allowed(entry.text),
+        "content_text": _drop_forbidden(entry.text),
         "date_published": entry.at.isoformat(),
         "date_modified": entry.changed_at.isoformat(),
-        "authors": [{"name": _allowed(written.author)}],
+        "authors": [{"name": _drop_forbidden(written.author)}],
     }
     if written.link:
         item["url"] = written.link
@@ -193,12 +195,12 @@ def _urn(name: str) -> str:
 
 
 def _attribute(value: str) -> str:
-    return quoteattr(_allowed(value))
+    return quoteattr(_drop_forbidden(value))
 
 
 def _text(text: str) -> str:
-    return escape(_allowed(text))
+    return escape(_drop_forbidden(text))
 
 
-def _allowed(text: str) -> str:
+def _drop_forbidden(text: str) -> str:
     return _FORBIDDEN.sub("", text)

@@ -49,7 +49,7 @@ class _Element(NamedTuple):
     end_note: Markup = Markup()
 
 
-class _Span(NamedTuple):
+class _EntitySpan(NamedTuple):
     """An element of one layer, from one place in the text to another."""
 
     layer: int
@@ -87,14 +87,14 @@ def render_text(
     """
     clean_text = clean_characters(text)
     hosts = visible_hosts(clean_text)
-    around = _Surroundings(
+    surroundings = _Surroundings(
         text=clean_text,
         hosts=hosts,
         search_url=search_url,
         spoiler_label=spoiler_label,
         quote_label=quote_label,
     )
-    return _render_entities(text, entities, around)
+    return _render_entities(text, entities, surroundings)
 
 
 def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label: str) -> Markup:
@@ -104,7 +104,7 @@ def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label:
     """
     clean_text = clean_characters(text)
     hosts = visible_hosts(clean_text)
-    around = _Surroundings(
+    surroundings = _Surroundings(
         text=clean_text,
         hosts=hosts,
         search_url=None,
@@ -112,22 +112,24 @@ def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label:
         quote_label="",
         is_for_pages=False,
     )
-    return _render_entities(text, entities, around)
+    return _render_entities(text, entities, surroundings)
 
 
-def _render_entities(text: str, entities: Sequence[TextEntity], around: _Surroundings) -> Markup:
-    spans = list(_spans(entities[:MAX_ENTITIES], places_of_units(text), around))
-    rendered = _render(around.text, spans)
-    return rendered if len(rendered) <= MAX_MARKUP_LENGTH else _render(around.text, [])
+def _render_entities(text: str, entities: Sequence[TextEntity], surroundings: _Surroundings) -> Markup:
+    spans = list(_spans(entities[:MAX_ENTITIES], places_of_units(text), surroundings))
+    rendered = _render(surroundings.text, spans)
+    return rendered if len(rendered) <= MAX_MARKUP_LENGTH else _render(surroundings.text, [])
 
 
-def _render(text: str, spans: list[_Span]) -> Markup:
+def _render(text: str, spans: list[_EntitySpan]) -> Markup:
     return Markup('<div class="text">{}</div>').format(
-        Markup().join(_nested(text, [*spans, *_paragraphs(text, spans)]))
+        Markup().join(_nest_elements(text, [*spans, *_paragraphs(text, spans)]))
     )
 
 
-def _spans(entities: Iterable[TextEntity], places: list[int], around: _Surroundings) -> Iterator[_Span]:
+def _spans(
+    entities: Iterable[TextEntity], places: list[int], surroundings: _Surroundings
+) -> Iterator[_EntitySpan]:
     """What the entities draw, without overlaps in any layer and without blanks at the end."""
     units = len(places) - 1
     drawn_until: defaultdict[int, int] = defaultdict(int)
@@ -137,16 +139,16 @@ def _spans(entities: Iterable[TextEntity], places: list[int], around: _Surroundi
         layer, element_of = _LAYERS[entity.kind]
         start = max(places[min(max(entity.offset, 0), units)], drawn_until[layer])
         end = start + len(
-            around.text[start : places[min(max(entity.offset + entity.length, 0), units)]].rstrip()
+            surroundings.text[start : places[min(max(entity.offset + entity.length, 0), units)]].rstrip()
         )
         if start < end:
             drawn_until[layer] = end
-            element = element_of(entity, start, end, around)
+            element = element_of(entity, start, end, surroundings)
             if element is not None:
-                yield _Span(layer, start, end, element)
+                yield _EntitySpan(layer, start, end, element)
 
 
-def _paragraphs(text: str, spans: Iterable[_Span]) -> Iterator[_Span]:
+def _paragraphs(text: str, spans: Iterable[_EntitySpan]) -> Iterator[_EntitySpan]:
     """Lines that belong together, cut where quotes begin and end, except in blocks of code."""
     quotes_and_code = [span for span in spans if span.layer < _PARAGRAPH]
     code_ends = {span.start: span.end for span in quotes_and_code if span.layer == _CODE_BLOCK}
@@ -156,37 +158,41 @@ def _paragraphs(text: str, spans: Iterable[_Span]) -> Iterator[_Span]:
         code_until = code_ends.get(start, code_until)
         if start >= code_until:
             for lines in _LINES.finditer(text, start, end):
-                yield _Span(
+                yield _EntitySpan(
                     _PARAGRAPH, lines.start(), lines.start() + len(lines[0].rstrip()), _PARAGRAPH_ELEMENT
                 )
 
 
-def _nested(text: str, spans: Sequence[_Span]) -> Iterator[str]:
+def _nest_elements(text: str, spans: Sequence[_EntitySpan]) -> Iterator[str]:
     """The text in its elements. Text outside of paragraphs and code, which is only blanks, is left out."""
-    starting: defaultdict[int, list[_Span]] = defaultdict(list)
+    starting: defaultdict[int, list[_EntitySpan]] = defaultdict(list)
     for span in spans:
         starting[span.start].append(span)
     edges = {len(text), len(text) + 1, *starting, *(span.end for span in spans)}
-    active, opened = list[_Span](), list[_Span]()
+    active, opened = list[_EntitySpan](), list[_EntitySpan]()
     for start, end in pairwise(sorted(edges)):
         active = sorted((*(span for span in active if span.end > start), *starting[start]))
         layers = {span.layer for span in active}
         is_text = _PARAGRAPH in layers or _CODE_BLOCK in layers
-        wanted = active if is_text else [span for span in active if span.layer < _CODE_BLOCK]
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(opened, wanted, strict=False)))
+        current_spans = active if is_text else [span for span in active if span.layer < _CODE_BLOCK]
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(opened, current_spans, strict=False))
+        )
         for span in reversed(opened[same:]):
             yield span.element.closing
             yield span.element.end_note if span.end <= start else ""
-        yield from (span.element.opening for span in wanted[same:])
-        opened = wanted
+        yield from (span.element.opening for span in current_spans[same:])
+        opened = current_spans
         if is_text:
             yield _LINE_BREAK.join(text[start:end].split("\n")) if _PARAGRAPH in layers else text[start:end]
 
 
-def _quote(entity: TextEntity, _start: int, _end: int, around: _Surroundings) -> _Element:
-    if entity.detail != "collapsed" or not around.is_for_pages:
+def _quote(entity: TextEntity, _start: int, _end: int, surroundings: _Surroundings) -> _Element:
+    if entity.detail != "collapsed" or not surroundings.is_for_pages:
         return _Element(Markup("<blockquote>"), Markup("</blockquote>"))
-    opening = Markup('<details class="quote"><summary>{}</summary><blockquote>').format(around.quote_label)
+    opening = Markup('<details class="quote"><summary>{}</summary><blockquote>').format(
+        surroundings.quote_label
+    )
     return _Element(opening, Markup("</blockquote></details>"))
 
 
@@ -197,40 +203,40 @@ def _code_block(entity: TextEntity, *_: object) -> _Element:
     return _Element(opening, closing)
 
 
-def _spoiler(_entity: TextEntity, _start: int, _end: int, around: _Surroundings) -> _Element:
+def _spoiler(_entity: TextEntity, _start: int, _end: int, surroundings: _Surroundings) -> _Element:
     """A checkbox in its label, because it works without script, by mouse, touch and keyboard, stays
     uncovered, and may hold links.
 
     The style sheet draws the cover and hides the words beside an unchecked box (`visibility: hidden`): so no
     screen reader tells them either.
     """
-    if not around.is_for_pages:
-        return _Element(Markup("[{}] ").format(around.spoiler_label), Markup())
+    if not surroundings.is_for_pages:
+        return _Element(Markup("[{}] ").format(surroundings.spoiler_label), Markup())
     opening = Markup(
         '<label class="spoiler"><input type="checkbox" autocomplete="off" aria-label="{}"><span>'
-    ).format(around.spoiler_label)
+    ).format(surroundings.spoiler_label)
     return _Element(opening, Markup("</span></label>"))
 
 
-def _search_link(_entity: TextEntity, start: int, end: int, around: _Surroundings) -> _Element | None:
-    words = around.text[start:end]
-    if around.search_url is None or not _TAG_TO_SEARCH.fullmatch(words):
+def _search_link(_entity: TextEntity, start: int, end: int, surroundings: _Surroundings) -> _Element | None:
+    words = surroundings.text[start:end]
+    if surroundings.search_url is None or not _TAG_TO_SEARCH.fullmatch(words):
         return None
-    return _Element(Markup('<a href="{}" dir="auto">').format(around.search_url(words)), Markup("</a>"))
+    return _Element(Markup('<a href="{}" dir="auto">').format(surroundings.search_url(words)), Markup("</a>"))
 
 
-def _link(entity: TextEntity, start: int, end: int, around: _Surroundings) -> _Element | None:
-    link = link_of(entity, around.text[start:end])
+def _link(entity: TextEntity, start: int, end: int, surroundings: _Surroundings) -> _Element | None:
+    link = link_of(entity, surroundings.text[start:end])
     if link is None:
         return None
     target = Markup(' target="_blank"') if link.address.startswith("http") else ""
     opening = Markup('<a href="{}" rel="noreferrer noopener nofollow"{} dir="auto">').format(
         link.address, target
     )
-    host = unexpected_host(link, around.text, start, end, around.hosts)
+    host = unexpected_host(link, surroundings.text, start, end, surroundings.hosts)
     note = (
         Markup(' <span class="host" dir="ltr">{}</span>')
-        if around.is_for_pages
+        if surroundings.is_for_pages
         else Markup(' (<span dir="ltr">{}</span>)')
     )
     return _Element(opening, Markup("</a>"), note.format(host) if host else Markup())

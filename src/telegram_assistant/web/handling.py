@@ -1,4 +1,7 @@
-"""Answers every page and form: session, tenant, forged requests, errors, language and zone."""
+"""Answers every page and form: session, tenant, forged requests, errors, language and zone.
+
+It is long because every request takes all of these steps, in this order.
+"""
 
 import asyncio
 import secrets
@@ -22,36 +25,40 @@ from telegram_assistant.domain.people.person import Language, Membership, Theme
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected, Throttled
 from telegram_assistant.features.people.passwords import Passwords
+from telegram_assistant.features.people.people import find_session
+from telegram_assistant.features.watches.alerts import count_unread_alerts
 from telegram_assistant.reasons import Reason
-from telegram_assistant.settings import known_zone
+from telegram_assistant.settings import check_zone
 from telegram_assistant.stores.postgres.people.people import FoundSession
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.outages import OutageLog
-from telegram_assistant.translation import accepted_language, say
+from telegram_assistant.translation import language_of_header, translate
 from telegram_assistant.web.access.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
-from telegram_assistant.web.audited_actions import perform_once
+from telegram_assistant.web.access.outside import fail_link, refuse_link
+from telegram_assistant.web.audited_actions import perform_form_once
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, read_cookie, set_cookie
-from telegram_assistant.web.limits import RequestShare, RouteKind, find_share, named_tenant, retry_after
-from telegram_assistant.web.live import EVENTS, OVER
+from telegram_assistant.web.limits import RequestShare, RouteKind, find_share, retry_after, tenant_in_path
+from telegram_assistant.web.live import EVENT_STREAM, OVER_EVENT
 from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
 from telegram_assistant.web.views import (
-    NOTHING_HERE,
+    PAGE_UNKNOWN,
     Content,
     PersonView,
     TenantView,
     View,
     check_characters,
     uuid_of,
+    with_notice,
 )
 
 log = get_logger()
 
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Throttled: 429, Busy: 503}
 BESIDE_PAGE = {"HX-Retarget": "#notes", "HX-Reswap": "innerHTML"}
-FOREIGN = Reason(
-    "form_forged", "this form was not opened here, or it is too old; open the page again and repeat"
+FORM_FORGED = Reason(
+    "form_forged", "this form was not opened here, or it is too old; open the page again and resubmit"
 )
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 MAX_SHOWN_HOST = 100
@@ -67,13 +74,13 @@ class _PageRequest:
     client: Client
     token: str
     visitor: str
-    found: FoundSession | None
+    session: FoundSession | None
     kind: RouteKind = RouteKind.PAGE
 
     @property
     def cookie(self) -> str:
         """The cookie that the tokens of forms are bound to."""
-        return self.token if self.found else self.visitor
+        return self.token if self.session else self.visitor
 
 
 class PageHandler:
@@ -86,24 +93,24 @@ class PageHandler:
         self.clients = Clients(app.settings.web.trusted_proxies, is_https=app.settings.web.is_https)
 
     def endpoint(self, route: AnyRoute, view: type[View]) -> Endpoint:
-        return partial(self._answer, route, view)
+        return partial(self._handle_request, route, view)
 
     async def handle_error(self, request: Request, error: Exception) -> Response:
         """Answers what no route answers."""
         status = error.status_code if isinstance(error, HTTPException) else 500
         problem: Rejected = (
-            Missing(NOTHING_HERE)
+            Missing(PAGE_UNKNOWN)
             if status == HTTPStatus.NOT_FOUND
-            else Rejected(Reason("method_unknown", "this address does not accept that"))
+            else Rejected(Reason("method_unknown", "this address does not accept this method"))
         )
-        page_request = await self._ask(request)
+        page_request = await self._load_session(request)
         try:
-            await (await find_share(request, RouteKind.PAGE, page_request.found, app=self._app)).count(
+            await (await find_share(request, RouteKind.PAGE, page_request.session, app=self._app)).count(
                 self._app.limiter
             )
         except Throttled as refusal:
-            return self._refuse(refusal, None, page_request)
-        return self._render(
+            return self._render_refusal(refusal, None, page_request)
+        return self._render_page(
             "error.html",
             {"error": problem.reason, "status": status},
             page_request=page_request,
@@ -117,58 +124,62 @@ class PageHandler:
         host = request.headers.get("host", "")[:MAX_SHOWN_HOST]
         reason = Reason(
             "page_host_unknown",
-            "this installation does not answer to the name {host!a}; if the name is yours, "
-            "set BASE_URL to the address that people type",
+            "this installation does not answer for the name {host!a}; if the name is yours, set BASE_URL "
+            "to the address that people use",
             host=host,
         )
         content = {"error": reason, "status": HTTPStatus.MISDIRECTED_REQUEST}
-        return self._render(
+        return self._render_page(
             "error.html", content, page_request=page_request, view=None, status=HTTPStatus.MISDIRECTED_REQUEST
         )
 
-    async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
+    async def _handle_request(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
         page_request = _PageRequest(request, request.scope["tga.client"], "", "", None, route.kind)
         view: View | None = None
         try:
             async with asyncio.timeout(self._app.settings.api.timeout_seconds):
-                page_request = await self._ask(request, route.kind)
+                page_request = await self._load_session(request, route.kind)
                 share = await find_share(
-                    request, route.kind, page_request.found, app=self._app, tenant=named_tenant(request)
+                    request, route.kind, page_request.session, app=self._app, tenant=tenant_in_path(request)
                 )
                 await share.count(self._app.limiter)
-                if kind is not View and page_request.found is None:
-                    return _to_login(request)
-                view = await self._view(page_request, kind, route)
-                response = await self._respond(route, view, page_request, share)
-            self._late.recovered()
+                if kind is not View and page_request.session is None:
+                    return _redirect_to_login(request)
+                view = await self._open_view(page_request, kind, route)
+                response = await self._respond_in_turn(route, view, page_request, share)
+            self._late.log_recovery()
         except TimeoutError:
-            self._late.failed(f"no answer within {self._app.settings.api.timeout_seconds:g} s")
-            return self._refuse(Busy(Reason("page_slow", "this took too long")), view, page_request)
+            self._late.log_failure(f"no answer within {self._app.settings.api.timeout_seconds:g} s")
+            return self._render_refusal(
+                Busy(Reason("page_slow", "the page took too long")), view, page_request
+            )
         except (Rejected, Busy) as error:
-            return self._refuse(error, view, page_request)
+            return self._render_refusal(error, view, page_request)
         except Exception:
             log.exception("page_failed")
+            if route.kind is RouteKind.LINK:
+                return fail_link(request)
             content = {"error": None, "status": 500, "trace_id": request.scope["trace_id"]}
-            return self._render("error.html", content, page_request=page_request, view=view, status=500)
+            return self._render_page("error.html", content, page_request=page_request, view=view, status=500)
         else:
             return response
         finally:
             await request.close()
 
-    async def _ask(self, request: Request, kind: RouteKind = RouteKind.PAGE) -> _PageRequest:
+    async def _load_session(self, request: Request, kind: RouteKind = RouteKind.PAGE) -> _PageRequest:
         client: Client = request.scope["tga.client"]
         token = read_cookie(request, SESSION, client)
-        session = await self._app.api.people.session(token) if token else None
+        session = await find_session(token, people=self._app.api.people)
         return _PageRequest(
             request, client, token if session else "", read_cookie(request, VISITOR, client), session, kind
         )
 
-    async def _view(
+    async def _open_view(
         self, page_request: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None
     ) -> View:
         form = FormData()
         if isinstance(route, Action):
-            form = await self._own_form(page_request, route)
+            form = await self._read_own_form(page_request, route)
         check_characters(page_request.request, form)
         common: dict[str, Any] = {
             "request": page_request.request,
@@ -176,24 +187,24 @@ class PageHandler:
             "client": page_request.client,
             "passwords": self._passwords,
             "limiter": self._app.limiter,
-            "language": _language(page_request),
-            "zone": _zone(page_request, self._app.settings.telemetry.time_zone),
+            "language": _choose_language(page_request),
+            "zone": _choose_zone(page_request, self._app.settings.telemetry.time_zone),
             "now": datetime.now(UTC),
             "token": page_request.token,
             "form": form,
         }
-        if kind is View or page_request.found is None:
+        if kind is View or page_request.session is None:
             return View(**common)
-        person = page_request.found.person
+        person = page_request.session.person
         common |= {
             "person": person,
-            "session_id": page_request.found.session_id,
-            "memberships": page_request.found.memberships,
+            "session_id": page_request.session.session_id,
+            "memberships": page_request.session.memberships,
         }
         if kind is PersonView:
             return PersonView(**common)
-        membership = _membership(
-            page_request.found.memberships,
+        membership = _find_membership(
+            page_request.session.memberships,
             tenant or uuid_of(page_request.request.path_params["tenant"]),
             route.needs,
         )
@@ -201,7 +212,7 @@ class PageHandler:
         own = self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
-    async def _own_form(self, page_request: _PageRequest, route: Action[Any]) -> FormData:
+    async def _read_own_form(self, page_request: _PageRequest, route: Action[Any]) -> FormData:
         """Reads a form, if it comes from a page of ours, or its address is a proof."""
         request, limits = page_request.request, route.limits
         announced = request.headers.get("content-length", "")
@@ -221,46 +232,47 @@ class PageHandler:
             or not isinstance(token, str)
             or not is_own_token(token, page_request.cookie)
         ):
-            raise Forbidden(FOREIGN)
+            raise Forbidden(FORM_FORGED)
         return form
 
-    async def _respond(
+    async def _respond_in_turn(
         self, route: AnyRoute, view: View, page_request: _PageRequest, share: RequestShare
     ) -> Response:
         """Answers when the tenant has a place; what belongs to no tenant is answered at once."""
         if share.tenant_id is None:
-            return await self._run(route, view, page_request)
+            return await self._respond(route, view, page_request)
         async with self._app.queues[route.kind.work].place(share.tenant_id, share.caller) as place:
-            return await self._run(route, replace(view, place=place), page_request)
+            return await self._respond(route, replace(view, place=place), page_request)
 
-    async def _run(self, route: AnyRoute, view: View, page_request: _PageRequest) -> Response:
+    async def _respond(self, route: AnyRoute, view: View, page_request: _PageRequest) -> Response:
         if isinstance(route, Page):
             answer = await route.read(view)
         elif route.audited and isinstance(view, TenantView):
-            answer = await perform_once(route, route.audited, view)
+            answer = await perform_form_once(route, route.audited, view)
         else:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
             share = await find_share(
                 page_request.request,
                 answer.page.kind,
-                page_request.found,
+                page_request.session,
                 app=self._app,
                 tenant=answer.tenant,
             )
-            await replace(share, buckets=share.buckets[1:]).count(
-                self._app.limiter
-            )  # the person's has counted it
-            return await self._respond(
+            # The person's has counted it.
+            await replace(share, buckets=share.buckets[1:]).count(self._app.limiter)
+            return await self._respond_in_turn(
                 answer.page,
-                await self._view(page_request, TenantView, answer.page, answer.tenant),
+                await self._open_view(page_request, TenantView, answer.page, answer.tenant),
                 page_request,
                 share,
             )
         if isinstance(answer, Response):
             return answer
+        if isinstance(view, TenantView) and not view.is_fragment and "unread_alerts" not in answer:
+            answer = {**answer, "unread_alerts": await count_unread_alerts(stores=view.stores)}
         headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else {}
-        return self._render(
+        return self._render_page(
             route.template,
             answer,
             page_request=page_request,
@@ -269,23 +281,29 @@ class PageHandler:
             headers=headers,
         )
 
-    def _refuse(self, error: Rejected | Busy, view: View | None, page_request: _PageRequest) -> Response:
+    def _render_refusal(
+        self, error: Rejected | Busy, view: View | None, page_request: _PageRequest
+    ) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
         headers = retry_after(error) if isinstance(error, Busy) else {}
+        if page_request.kind is RouteKind.LINK:
+            return refuse_link(error.reason, status, page_request.request, headers)
         if status == HTTPStatus.TOO_MANY_REQUESTS and page_request.kind is RouteKind.FEED:
-            return PlainTextResponse(say(error.reason, _language(page_request)), status, headers=headers)
+            return PlainTextResponse(
+                translate(error.reason, _choose_language(page_request)), status, headers=headers
+            )
         is_fragment = "hx-request" in page_request.request.headers
         if is_fragment and isinstance(
             error, Busy
         ):  # beside the page, which stays as it is: the same button will work later
             headers |= BESIDE_PAGE
         template = "error_note.html" if is_fragment else "error.html"
-        content = {"error": error.reason, "status": status, "back": _back(page_request.request)}
-        return self._render(
+        content = {"error": error.reason, "status": status, "back": _path_back(page_request.request)}
+        return self._render_page(
             template, content, page_request=page_request, view=view, status=status, headers=headers
         )
 
-    def _render(
+    def _render_page(
         self,
         template: str,
         content: Content,
@@ -296,22 +314,23 @@ class PageHandler:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         reader = Reader(
-            _language(page_request),
-            _zone(page_request, self._app.settings.telemetry.time_zone),
+            _choose_language(page_request),
+            _choose_zone(page_request, self._app.settings.telemetry.time_zone),
             datetime.now(UTC),
         )
         visitor = page_request.visitor or secrets.token_urlsafe(32)
-        cookie = page_request.token if page_request.found else visitor
-        person = page_request.found.person if page_request.found else None
+        cookie = page_request.token if page_request.session else visitor
+        person = page_request.session.person if page_request.session else None
         page = {
             "view": view,
             "person": person,
             "theme": person.preferences.theme if person else Theme.SYSTEM,
             "membership": view.membership if isinstance(view, TenantView) else None,
             "base": view.url("") if isinstance(view, TenantView) else "",
-            "here": _here(page_request.request),
+            "here": with_notice(_current_path(page_request.request)),
             "csrf": new_form_token(cookie),
             "once": secrets.token_urlsafe(16),
+            "unread_alerts": None,
             "scopes": {scope.value for scope in view.membership.scopes}
             if isinstance(view, TenantView)
             else set(),
@@ -321,69 +340,69 @@ class PageHandler:
             status_code=status,
             headers=dict(headers or {}),
         )
-        if not page_request.found and not page_request.visitor:
+        if not page_request.session and not page_request.visitor:
             set_cookie(response, VISITOR, visitor, page_request.client)
         return response
 
 
-def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
+def _find_membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
     own_membership = next((membership for membership in memberships if membership.tenant == tenant), None)
     if own_membership is None:
-        raise Missing(NOTHING_HERE)
+        raise Missing(PAGE_UNKNOWN)
     if own_membership.suspended_reason is not None:
         raise Forbidden(
             Reason(
                 "tenant_suspended",
-                "the tenant {tenant} has been suspended by the operator: {why}",
+                "the operator suspended the tenant {tenant}: {why}",
                 tenant=own_membership.name,
                 why=own_membership.suspended_reason,
             )
         )
     if needs is KeyScope.OPERATE and not own_membership.is_operator:
-        raise Missing(NOTHING_HERE)
+        raise Missing(PAGE_UNKNOWN)
     if needs is not None and needs not in own_membership.scopes:
         raise Forbidden(
             Reason(
                 "role_too_low",
-                "your role in {tenant} does not permit this; ask one of its owners",
+                "your role in {tenant} does not allow this; ask one of its owners",
                 tenant=own_membership.name,
             )
         )
     return own_membership
 
 
-def _language(page_request: _PageRequest) -> Language:
-    if page_request.found and page_request.found.person.preferences.language:
-        return page_request.found.person.preferences.language
-    return Language(accepted_language(page_request.request.headers.get("accept-language", "")))
+def _choose_language(page_request: _PageRequest) -> Language:
+    if page_request.session and page_request.session.person.preferences.language:
+        return page_request.session.person.preferences.language
+    return Language(language_of_header(page_request.request.headers.get("accept-language", "")))
 
 
-def _zone(page_request: _PageRequest, otherwise: str) -> ZoneInfo:
-    chosen = page_request.found.person.preferences.zone if page_request.found else None
-    for name in (chosen, page_request.request.cookies.get(ZONE), otherwise):
+def _choose_zone(page_request: _PageRequest, fallback: str) -> ZoneInfo:
+    chosen = page_request.session.person.preferences.zone if page_request.session else None
+    for name in (chosen, page_request.request.cookies.get(ZONE), fallback):
         try:
             if name:
-                return ZoneInfo(known_zone(name))
+                return ZoneInfo(check_zone(name))
         except ValueError:
             continue
     return ZoneInfo("UTC")
 
 
-def _to_login(request: Request) -> Response:
+def _redirect_to_login(request: Request) -> Response:
     """A person without a session logs in first, and then sees the page they wanted."""
-    wanted = _here(request)
-    target = "/login" if request.method != "GET" or wanted == "/" else f"/login?next={quote(wanted)}"
+    path = _current_path(request)
+    target = "/login" if request.method != "GET" or path == "/" else f"/login?next={quote(path)}"
     if "hx-request" in request.headers:
         return Response(status_code=401, headers={"HX-Redirect": target})
-    if request.headers.get("accept") == EVENTS:
-        return Response(OVER, media_type=EVENTS, headers={"Cache-Control": "no-store"})
+    if request.headers.get("accept") == EVENT_STREAM:
+        return Response(OVER_EVENT, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
     return RedirectResponse(target, status_code=303)
 
 
-def _here(request: Request) -> str:
+def _current_path(request: Request) -> str:
     """The page that is shown, to come back to."""
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
-def _back(request: Request) -> str:
+def _path_back(request: Request) -> str:
     return request.url.path if request.method == "GET" else "/"

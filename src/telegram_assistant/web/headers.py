@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
-from telegram_assistant.telemetry.trace_ids import logged_with_trace
+from telegram_assistant.telemetry.trace_ids import log_with_trace
 from telegram_assistant.telemetry.tracing import span
 from telegram_assistant.web.client import Clients
 
@@ -26,7 +26,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "private, no-cache",
 }
-KEPT = "public, max-age=31536000, immutable"
+CACHE_FOREVER = "public, max-age=31536000, immutable"
 """For files of ours: their address changes with their content."""
 
 
@@ -42,25 +42,25 @@ class HeadersMiddleware:
             return
         began, status = time.perf_counter(), 500
         scope["trace_id"] = secrets.token_hex(16)
-        scope["tga.client"] = self._clients.of(Request(scope))
+        scope["tga.client"] = self._clients.identify(Request(scope))
         headers = {**HEADERS, "Trace-Id": scope["trace_id"]}
         if scope["path"].startswith("/static/") and b"v=" in scope["query_string"]:
-            headers["Cache-Control"] = KEPT
+            headers["Cache-Control"] = CACHE_FOREVER
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                given = {name.lower() for name, _ in message["headers"]}
+                present_names = {name.lower() for name, _ in message["headers"]}
                 added = [
                     (name.lower().encode(), value.encode())
                     for name, value in headers.items()
-                    if name.lower().encode() not in given
+                    if name.lower().encode() not in present_names
                 ]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        with span("page"), logged_with_trace(scope["trace_id"]):
+        with span("page"), log_with_trace(scope["trace_id"]):
             await self._site(scope, receive, send_with_headers)
         name = getattr(scope.get("route"), "name", None) or "static"
         HTTP_ANSWERS.labels(name, str(status)).inc()

@@ -11,8 +11,10 @@ from starlette.requests import Request
 
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.errors import Busy, Throttled
+from telegram_assistant.errors import Busy, Missing, Throttled
 from telegram_assistant.fair_queue import WorkKind
+from telegram_assistant.features.receivers.rss_feeds import find_feed
+from telegram_assistant.features.sharing.public_links import find_link
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import WebSettings
 from telegram_assistant.stores.postgres.people.people import FoundSession
@@ -32,6 +34,11 @@ TENANT_FEEDS_PER_MINUTE, TENANT_FEEDS_AT_ONCE = 300, 300
 """Feed readers ask every few minutes; a tenant has at most 200 feeds."""
 
 
+LINK_PER_MINUTE, LINK_AT_ONCE = 60, 30
+TENANT_LINKS_PER_MINUTE, TENANT_LINKS_AT_ONCE = 300, 100
+"""Of all networks together; each network also has the limit of pages without a login."""
+
+
 class RouteKind(StrEnum):
     """The kinds of requests that are counted differently, or wait in different queues."""
 
@@ -39,6 +46,8 @@ class RouteKind(StrEnum):
     EXPENSIVE = "expensive"
     MEDIA = "media"
     FEED = "feed"
+    LINK = "link"
+    """A public link."""
 
     @property
     def work(self) -> WorkKind:
@@ -81,8 +90,18 @@ async def find_share(
     settings, address = app.settings.web, request.scope["tga.client"].address
     if kind is RouteKind.FEED:
         token = request.path_params["file"].rpartition(".")[0]
-        feed = await app.api.feed_directory.find(token)
-        return visitor_share(settings, address) if feed is None else feed_share(token, feed.tenant_id)
+        try:
+            feed = await find_feed(token, directory=app.api.feed_directory)
+        except Missing:
+            return visitor_share(settings, address)
+        return feed_share(token, feed.tenant_id)
+    if kind is RouteKind.LINK:
+        token = request.path_params["token"]
+        try:
+            link = await find_link(token, directory=app.api.public_link_directory)
+        except Missing:
+            return visitor_share(settings, address)
+        return link_share(settings, address, token, link.tenant_id)
     if session is None:
         return visitor_share(settings, address)
     tenant_id = next(
@@ -91,7 +110,7 @@ async def find_share(
     return person_share(settings, kind, user_id=session.person.user_id, tenant_id=tenant_id)
 
 
-def named_tenant(request: Request) -> UUID | None:
+def tenant_in_path(request: Request) -> UUID | None:
     """The tenant in the address, however its id is spelt."""
     try:
         return UUID(request.path_params.get("tenant", ""))
@@ -135,6 +154,17 @@ def feed_share(token: str, tenant_id: TenantId) -> RequestShare:
     return RequestShare(buckets, tenant_id, caller=f"feed {hashed}")
 
 
+def link_share(settings: WebSettings, address: str, token: str, tenant_id: TenantId) -> RequestShare:
+    """The share of a network, of a public link, and of all public links of its tenant."""
+    hashed = hashlib.sha256(token.encode()).hexdigest()[:32]
+    buckets = (
+        *visitor_share(settings, address).buckets,
+        Bucket(BucketOwner.PUBLIC_LINK, hashed, LINK_PER_MINUTE, LINK_AT_ONCE),
+        Bucket(BucketOwner.TENANT_LINKS, str(tenant_id), TENANT_LINKS_PER_MINUTE, TENANT_LINKS_AT_ONCE),
+    )
+    return RequestShare(buckets, tenant_id, caller=f"link {hashed}")
+
+
 def _page_bucket(
     kind: RouteKind, of_pages: BucketOwner, of_media: BucketOwner, name: str, per_minute: int
 ) -> Bucket:
@@ -152,32 +182,37 @@ def _reason(owner: BucketOwner, seconds: int) -> Reason:
         case BucketOwner.PERSON | BucketOwner.PERSON_MEDIA:
             return Reason(
                 "person_too_many_pages",
-                "you have opened too many pages in a short time; try again in {count} second",
-                "you have opened too many pages in a short time; try again in {count} seconds",
+                "you opened too many pages in a short time; try again in {count} second",
+                "you opened too many pages in a short time; try again in {count} seconds",
                 count=seconds,
             )
         case BucketOwner.TENANT_PAGES | BucketOwner.TENANT_MEDIA:
             return Reason(
                 "tenant_too_many_pages",
-                "the people of your tenant together have opened too many pages in a short time; "
-                "try again in {count} second",
-                "the people of your tenant together have opened too many pages in a short time; "
-                "try again in {count} seconds",
+                "the members of your tenant opened too many pages in a short time; try again in {count} "
+                "second",
+                "the members of your tenant opened too many pages in a short time; try again in {count} "
+                "seconds",
                 count=seconds,
             )
         case BucketOwner.VISITOR:
             return Reason(
                 "network_too_many_pages",
-                "too many pages were opened from your network in a short time; try again in {count} second",
-                "too many pages were opened from your network in a short time; try again in {count} seconds",
+                "your network opened too many pages in a short time; try again in {count} second",
+                "your network opened too many pages in a short time; try again in {count} seconds",
+                count=seconds,
+            )
+        case BucketOwner.PUBLIC_LINK | BucketOwner.TENANT_LINKS:
+            return Reason(
+                "link_too_often",
+                "this link is opened too often; try again in {count} second",
+                "this link is opened too often; try again in {count} seconds",
                 count=seconds,
             )
         case _:
             return Reason(
                 "feed_too_often",
-                "this feed, or all feeds of its tenant together, are read too often; "
-                "try again in {count} second",
-                "this feed, or all feeds of its tenant together, are read too often; "
-                "try again in {count} seconds",
+                "this feed, or all feeds of its tenant, are read too often; try again in {count} second",
+                "this feed, or all feeds of its tenant, are read too often; try again in {count} seconds",
                 count=seconds,
             )

@@ -69,10 +69,10 @@ def safe_link(address: str) -> SafeLink | None:
             return _web_link(scheme, address)
         case "mailto":
             return SafeLink(
-                f"mailto:{_quoted(rest)}", _host(rest.partition("?")[0].rpartition("@")[2]) or "mailto:"
+                f"mailto:{_quote_path(rest)}", _host(rest.partition("?")[0].rpartition("@")[2]) or "mailto:"
             )
         case "tg" | "ton":
-            return SafeLink(f"{scheme}:{_quoted(rest)}", f"{scheme}:")
+            return SafeLink(f"{scheme}:{_quote_path(rest)}", f"{scheme}:")
         case "tel" if _TELEPHONE.fullmatch(rest):
             return SafeLink(f"tel:{rest}", "tel:")
     return None
@@ -84,7 +84,7 @@ def _web_link(scheme: str, address: str) -> SafeLink | None:
     if parts is None or host is None:
         return None
     port = f":{parts['port']}" if parts["port"] else ""
-    return SafeLink(f"{scheme}://{quote(host, safe='[]:%')}{port}{_quoted(parts['rest'])}", host)
+    return SafeLink(f"{scheme}://{quote(host, safe='[]:%')}{port}{_quote_path(parts['rest'])}", host)
 
 
 def _host(written: str) -> str | None:
@@ -92,7 +92,7 @@ def _host(written: str) -> str | None:
 
     Letters of other scripts stay under an ending of their own (мвд.рф), and are quoted under .com.
     """
-    host = _folded(written)
+    host = _fold_host(written)
     ending = host.rpartition(".")[2]
     if len(host) > MAX_HOST_LENGTH or not (
         _is_ipv4(host) if ending[:1].isdigit() else host.startswith("[") or _is_name(host)
@@ -116,11 +116,11 @@ def _is_name(host: str) -> bool:
     )
 
 
-def _folded(host: str) -> str:
+def _fold_host(host: str) -> str:
     return unicodedata.normalize("NFKC", host).lower().replace("。", ".").strip(".")
 
 
-def _quoted(rest: str) -> str:
+def _quote_path(rest: str) -> str:
     return quote(rest, safe=_UNQUOTED, errors="replace")
 
 
@@ -145,7 +145,7 @@ def visible_hosts(text: str) -> list[VisibleHost]:
     in common letters.
     """
     candidates = (
-        (match.end(), match.start(), _folded(_INVISIBLE.sub("", match[0])))
+        (match.end(), match.start(), _fold_host(_INVISIBLE.sub("", match[0])))
         for match in _HOST_LIKE.finditer(text)
     )
     return [

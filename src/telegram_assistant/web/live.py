@@ -26,10 +26,10 @@ SILENCE_SECONDS = 15.0
 """Then a comment is sent, so that proxies keep the connection and a lost browser is noticed."""
 MAX_STREAMS, MAX_STREAMS_PER_TENANT, MAX_STREAMS_PER_PERSON = 1000, 250, 10
 AGAIN_MILLISECONDS = 60_000
-EVENTS = "text/event-stream"
-OVER = "event: over\ndata:\n\n"
+EVENT_STREAM = "text/event-stream"
+OVER_EVENT = "event: over\ndata:\n\n"
 """The session has ended: the page loads itself again, and its reader logs in."""
-DISPLACED = f"retry: {AGAIN_MILLISECONDS}\n\n"
+DISPLACED_EVENT = f"retry: {AGAIN_MILLISECONDS}\n\n"
 """Tells the browser to connect again only after a while.
 
 Without it, it would displace the next one after three seconds.
@@ -70,7 +70,7 @@ class LiveHub:
             stream.ended.set()
 
     @contextmanager
-    def opened(self, tenant_id: TenantId, user_id: UserId) -> Iterator[LiveStream]:
+    def open_stream(self, tenant_id: TenantId, user_id: UserId) -> Iterator[LiveStream]:
         """A stream inside the block. It takes the place of an older one if there are too many."""
         self._make_room(tenant_id, user_id)
         stream = LiveStream(tenant_id, user_id)
@@ -121,9 +121,9 @@ class LiveHub:
     def _forget_old(self) -> None:
         now = time.monotonic()
         self._states = {
-            tenant: known
-            for tenant, known in self._states.items()
-            if now - known[0] < POLL_SECONDS or not known[1].done()
+            tenant: state
+            for tenant, state in self._states.items()
+            if now - state[0] < POLL_SECONDS or not state[1].done()
         }
 
 
@@ -137,14 +137,14 @@ async def live_counts(
     is_valid: Callable[[], Awaitable[bool]],
 ) -> AsyncIterator[str]:
     """Server-sent events: `new` with a sentence for the page, `over` when the session has ended."""
-    with hub.opened(tenant_id, user_id) as opened:
+    with hub.open_stream(tenant_id, user_id) as opened:
         last_sentence, last_state, checked_at, spoken_at = "", -1, time.monotonic(), time.monotonic()
         yield ": hello\n\n"
         while await opened.pause():
             if time.monotonic() - checked_at >= SESSION_SECONDS:
                 checked_at = time.monotonic()
                 if not await is_valid():
-                    yield OVER
+                    yield OVER_EVENT
                     return
             state = await hub.state(tenant_id, ask_state)
             if state != last_state:
@@ -156,10 +156,10 @@ async def live_counts(
                 spoken_at = time.monotonic()
                 yield ": still here\n\n"
         if hub.is_displaced(opened):
-            yield DISPLACED
+            yield DISPLACED_EVENT
 
 
 def stream(events: AsyncIterator[str]) -> StreamingResponse:
     return StreamingResponse(
-        events, media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        events, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )

@@ -36,12 +36,12 @@ async def serve_media(request: Request, *, stores: TenantStores, app: ApiApp) ->
 
     Raises Missing, MediaUnavailable or Busy like the features.
     """
-    named = request.path_params
-    post_id, ordinal = named_file(named)
-    if "size" not in named:
+    path_parameters = request.path_params
+    post_id, ordinal = file_in_path(path_parameters)
+    if "size" not in path_parameters:
         media = await open_media(post_id, ordinal, stores=stores, files=app.files)
-    elif named["size"] in set(ThumbnailSize):
-        size = ThumbnailSize(named["size"])
+    elif path_parameters["size"] in set(ThumbnailSize):
+        size = ThumbnailSize(path_parameters["size"])
         media = await open_thumbnail(
             post_id, ordinal, size, stores=stores, files=app.files, thumbnails=app.thumbnails
         )
@@ -50,12 +50,13 @@ async def serve_media(request: Request, *, stores: TenantStores, app: ApiApp) ->
     return media_response(request.headers, request.method, media)
 
 
-def named_file(named: Mapping[str, str]) -> tuple[PostId, int]:
+def file_in_path(path_parameters: Mapping[str, str]) -> tuple[PostId, int]:
     """The post and the number of its file that a path names. Raises Missing for what is no number."""
     post_id = PostId(
-        ChannelId(_number(named["channel_id"], MAX_ID)), MessageId(_number(named["message_id"], MAX_ID))
+        ChannelId(_number(path_parameters["channel_id"], MAX_ID)),
+        MessageId(_number(path_parameters["message_id"], MAX_ID)),
     )
-    return post_id, _number(named["ordinal"], MAX_ORDINAL)
+    return post_id, _number(path_parameters["ordinal"], MAX_ORDINAL)
 
 
 def media_response(request_headers: Headers, method: str, media: OpenedMedia) -> Response:
@@ -74,15 +75,19 @@ def media_response(request_headers: Headers, method: str, media: OpenedMedia) ->
     }
     if is_known(request_headers, headers["ETag"]):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    wanted = _wanted_range(request_headers, headers["ETag"], media.size_bytes) if method == "GET" else None
+    requested_range = (
+        _requested_range(request_headers, headers["ETag"], media.size_bytes) if method == "GET" else None
+    )
     status, sent = (
-        (HTTPStatus.OK, range(media.size_bytes)) if wanted is None else (HTTPStatus.PARTIAL_CONTENT, wanted)
+        (HTTPStatus.OK, range(media.size_bytes))
+        if requested_range is None
+        else (HTTPStatus.PARTIAL_CONTENT, requested_range)
     )
     if not sent:
         refused = {**SAFETY, "Content-Range": f"bytes */{media.size_bytes}", "Cache-Control": "no-store"}
         return Response(status_code=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=refused)
     headers["Content-Length"] = str(len(sent))
-    if wanted is not None:
+    if requested_range is not None:
         headers["Content-Range"] = f"bytes {sent[0]}-{sent[-1]}/{media.size_bytes}"
     if method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=media.content_type)
@@ -106,13 +111,13 @@ def is_known(headers: Headers, etag: str) -> bool:
     """Whether the client has these bytes (If-None-Match)."""
     tags = {
         tag.strip().removeprefix("W/")
-        for given in headers.getlist("If-None-Match")
-        for tag in given.split(",")
+        for header in headers.getlist("If-None-Match")
+        for tag in header.split(",")
     }
     return not tags.isdisjoint({etag, "*"})
 
 
-def _wanted_range(headers: Headers, etag: str, size_bytes: int) -> range | None:
+def _requested_range(headers: Headers, etag: str, size_bytes: int) -> range | None:
     """The bytes that are wanted, perhaps none of those that there are.
 
     Returns None for all, or if the header makes no sense.

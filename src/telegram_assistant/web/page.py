@@ -16,7 +16,10 @@ type Handler[V: View] = Callable[[V], Awaitable[Content | Response | "PageInTena
 
 @dataclass(frozen=True, slots=True)
 class Page[V: View]:
-    """A GET request that shows something. `queries` is the most statements that PostgreSQL answers for it."""
+    """A GET request that shows something.
+
+    `queries` is the most statements that PostgreSQL answers for it, beside the one that counts for the menu.
+    """
 
     path: str
     read: Handler[V]

@@ -1,6 +1,7 @@
 """Templates in two languages, and the filters that put times, numbers and sizes into words."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ from markupsafe import Markup
 
 from telegram_assistant.domain.people.person import Language
 from telegram_assistant.domain.posts.post import Post, TextEntity
+from telegram_assistant.domain.stories.marks import marks_of
 from telegram_assistant.domain.understanding.spending import MILLION
 from telegram_assistant.reasons import Reason
-from telegram_assistant.translation import say, translator
+from telegram_assistant.translation import translate, translator
 from telegram_assistant.web.extracts import plain_excerpt, render_highlights, render_pieces
 from telegram_assistant.web.formatting import render_text
 from telegram_assistant.web.links import safe_link
@@ -58,6 +60,9 @@ SYSTEMS = (
     ("Linux", "Linux"),
 )
 """What user agents contain, the more specific first."""
+
+
+_FEMININE_SPAN = re.compile(r"\b(секунд|минут|недел)([ая])\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class _Environment(Environment):
 
 @cache
 def environment(language: Language) -> Environment:
-    made = _Environment(
+    jinja_environment = _Environment(
         loader=PackageLoader("telegram_assistant.web"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -117,12 +122,14 @@ def environment(language: Language) -> Environment:
         extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
     )
     translations = translator(language.value, DOMAIN)
-    made.install_gettext_translations(translations, newstyle=True)  # type: ignore[attr-defined]  # added by the extension
-    made.texts = _TextsInOneLanguage(translations)
-    made.policies["ext.i18n.trimmed"] = True
-    made.globals |= {"static": static_url, "language": language.value}
-    made.filters |= {
-        "when": _when,
+    jinja_environment.install_gettext_translations(  # type: ignore[attr-defined]  # added by the extension
+        translations, newstyle=True
+    )
+    jinja_environment.texts = _TextsInOneLanguage(translations)
+    jinja_environment.policies["ext.i18n.trimmed"] = True
+    jinja_environment.globals |= {"static": static_url, "language": language.value}
+    jinja_environment.filters |= {
+        "when": _render_moment,
         "is_soon": _is_soon,
         "exact": _exact,
         "clock": _clock,
@@ -134,20 +141,23 @@ def environment(language: Language) -> Environment:
         "size": _size,
         "duration": _duration,
         "span": _span,
+        "lasting": _lasting,
         "weekday": _weekday,
         "decimal": _decimal,
         "percent": _percent,
         "language_name": _language_name,
         "telegram": _telegram,
-        "say": _say,
+        "paragraphs": _paragraphs,
+        "translate": _translate_reason,
         "sentence": _sentence,
         "browser": _browser,
         "safe_link": safe_link,
         "excerpt": plain_excerpt,
+        "marks_of": marks_of,
         "pieces": render_pieces,
         "highlights": render_highlights,
     }
-    return made
+    return jinja_environment
 
 
 @cache
@@ -171,21 +181,21 @@ def _local(moment: datetime) -> datetime:
 
 
 def _exact(moment: datetime) -> str:
-    return _formatted(moment, EXACT, _reader.get().zone, _reader.get().language)
+    return _format_moment(moment, EXACT, _reader.get().zone, _reader.get().language)
 
 
 def _clock(moment: datetime) -> str:
-    return _formatted(moment, "HH:mm", _reader.get().zone, _reader.get().language)
+    return _format_moment(moment, "HH:mm", _reader.get().zone, _reader.get().language)
 
 
 def _day(moment: datetime) -> str:
     is_this_year = _local(moment).year == _local(_reader.get().now).year
-    return _formatted(
+    return _format_moment(
         moment, "d MMMM" if is_this_year else "d MMMM y", _reader.get().zone, _reader.get().language
     )
 
 
-def _when(moment: datetime) -> Markup:
+def _render_moment(moment: datetime) -> Markup:
     """A short relative time, exact on hover."""
     age = _reader.get().now - moment
     is_today = timedelta(0) <= age < TODAY
@@ -204,17 +214,18 @@ def _is_soon(moment: datetime) -> bool:
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)
 def _time(moment: datetime, label: str, zone: ZoneInfo, language: Language) -> Markup:
-    return _TIME % (moment.astimezone(UTC).isoformat(), _formatted(moment, EXACT, zone, language), label)
+    return _TIME % (moment.astimezone(UTC).isoformat(), _format_moment(moment, EXACT, zone, language), label)
 
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)
-def _formatted(moment: datetime, pattern: str, zone: ZoneInfo, language: Language) -> str:
+def _format_moment(moment: datetime, pattern: str, zone: ZoneInfo, language: Language) -> str:
     return format_datetime(moment.astimezone(zone), pattern, locale=_locale_of(language))
 
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)
 def _ago(minutes: int, language: Language) -> str:
-    return format_timedelta(
+    """In short units without points: 5 min ago, 11 h ago."""
+    words = format_timedelta(
         -minutes * MINUTE,
         granularity="minute",
         add_direction=True,
@@ -222,6 +233,7 @@ def _ago(minutes: int, language: Language) -> str:
         format="short",
         locale=_locale_of(language),
     )
+    return words.replace("hr.", "h").replace(".", "")
 
 
 def _telegram(post: Post, *, base: str, spoiler_label: str, quote_label: str) -> Markup:
@@ -230,13 +242,18 @@ def _telegram(post: Post, *, base: str, spoiler_label: str, quote_label: str) ->
     What people read now is kept, unless it is longer than messages usually are.
     """
     is_kept = len(post.text) <= MAX_KEPT_LETTERS and len(post.entities) <= MAX_KEPT_ENTITIES
-    return (_rendered_text if is_kept else _rendered_text.__wrapped__)(
+    return (_render_text if is_kept else _render_text.__wrapped__)(
         post.text, post.entities, f"{base}/search?q=", spoiler_label, quote_label
     )
 
 
+def _paragraphs(text: str) -> Markup:
+    """The whole text of a post without its formatting."""
+    return render_text(text, (), search_url=str, spoiler_label="", quote_label="")
+
+
 @lru_cache(maxsize=MAX_KEPT_TEXTS)
-def _rendered_text(
+def _render_text(
     text: str, entities: tuple[TextEntity, ...], search: str, spoiler_label: str, quote_label: str
 ) -> Markup:
     return render_text(
@@ -248,13 +265,13 @@ def _rendered_text(
     )
 
 
-def _say(reason: Reason) -> str:
-    return say(reason, _reader.get().language.value, zone=_reader.get().zone)
+def _translate_reason(reason: Reason) -> str:
+    return translate(reason, _reader.get().language.value, zone=_reader.get().zone)
 
 
 def _sentence(reason: Reason) -> str:
     """The reason in the reader's language, with a capital letter and a full stop."""
-    text = _say(reason)
+    text = _translate_reason(reason)
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
@@ -283,11 +300,11 @@ def _money(micro: int, unit: str) -> str:
 
 
 def _number(number: float) -> str:
-    return _formatted_number(number, _reader.get().language)
+    return _format_number(number, _reader.get().language)
 
 
 @lru_cache(maxsize=MAX_KEPT_NUMBERS)
-def _formatted_number(number: float, language: Language) -> str:
+def _format_number(number: float, language: Language) -> str:
     return format_decimal(number, locale=_locale_of(language))
 
 
@@ -309,6 +326,11 @@ def _duration(seconds: float) -> str:
 def _span(seconds: float) -> str:
     """A length of time in words, like 25 minutes."""
     return format_timedelta(timedelta(seconds=seconds), granularity="second", threshold=1.5, locale=_locale())
+
+
+def _lasting(seconds: float) -> str:
+    """A length of time as the object of a sentence, like within 25 minutes: Russian has a form for that."""
+    return _FEMININE_SPAN.sub(lambda word: word[1] + {"а": "у", "я": "ю"}[word[2]], _span(seconds))
 
 
 def _weekday(day: int, *, short: bool = False) -> str:

@@ -24,9 +24,9 @@ from telegram_assistant.web.limits import RouteKind
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
-from telegram_assistant.web.pages import ask, graph, media
+from telegram_assistant.web.pages import ask, graph, lists, media
 from telegram_assistant.web.pages.accounts import accounts, setup
-from telegram_assistant.web.pages.channels import adding, channel, channels
+from telegram_assistant.web.pages.channels import adding, channel, channels, record
 from telegram_assistant.web.pages.digests import digests, interests
 from telegram_assistant.web.pages.feed import feed, live
 from telegram_assistant.web.pages.operations import checks, dead_letters, overview
@@ -34,7 +34,8 @@ from telegram_assistant.web.pages.people import login, members, person
 from telegram_assistant.web.pages.posts import changes, post
 from telegram_assistant.web.pages.receivers import feed_file, receivers, subscriptions
 from telegram_assistant.web.pages.search import destinations, search
-from telegram_assistant.web.pages.stories import story, today, trends
+from telegram_assistant.web.pages.sharing import copies, links, public_link
+from telegram_assistant.web.pages.stories import marks, story, today, trends
 from telegram_assistant.web.pages.tenants import audit, keys
 from telegram_assistant.web.pages.tenants import tenants as operated_tenants
 from telegram_assistant.web.pages.understanding import ai, tags
@@ -61,12 +62,13 @@ OPEN: tuple[OpenRoute, ...] = (
     Page("/unsubscribe/{token}", subscriptions.show_unsubscribe, "subscription.html", queries=1),
     Action("/unsubscribe/{token}", subscriptions.unsubscribe, "subscription.html", is_proven_by_address=True),
     Action("/subscribe/{token}", subscriptions.subscribe_again, "subscription.html"),
+    Page("/s/{token}", public_link.show, "", queries=14, kind=RouteKind.LINK),
     Page(feed_file.PICTURE_PATH, feed_file.show_picture, "", queries=5),
 )
 """Everybody may open them."""
 
-TODAY: Page[TenantView] = Page("/today", today.show, "today.html", queries=5, needs=KeyScope.READ)
-FEED: Page[TenantView] = Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ)
+TODAY: Page[TenantView] = Page("/today", today.show, "today.html", queries=11, needs=KeyScope.READ)
+FEED: Page[TenantView] = Page("/feed", feed.show, "feed.html", queries=5, needs=KeyScope.READ)
 
 OF_PERSON: tuple[PersonRoute, ...] = (
     Page("/", partial(person.home, TODAY, FEED), "tenants.html", queries=TODAY.queries + 1),
@@ -83,7 +85,7 @@ OF_PERSON: tuple[PersonRoute, ...] = (
 OF_TENANT: tuple[TenantRoute, ...] = (
     TODAY,
     Action("/today/grouping", today.choose_grouping, needs=KeyScope.WRITE, audited="choose_story_grouping"),
-    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=8, needs=KeyScope.READ),
+    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=9, needs=KeyScope.READ),
     Action(
         "/story/{channel:int}/{message:int}/summary",
         story.write,
@@ -91,8 +93,42 @@ OF_TENANT: tuple[TenantRoute, ...] = (
         needs=KeyScope.READ,
         kind=RouteKind.EXPENSIVE,
     ),
+    Page(
+        "/story/{channel:int}/{message:int}/copy",
+        copies.copy_story,
+        "copy.html",
+        queries=7,
+        needs=KeyScope.READ,
+    ),
+    Action(
+        "/story/{channel:int}/{message:int}/apart",
+        story.take_out,
+        needs=KeyScope.WRITE,
+        audited="take_post_out",
+    ),
+    Action(
+        "/story/{channel:int}/{message:int}/back",
+        story.put_back,
+        needs=KeyScope.WRITE,
+        audited="put_post_back",
+    ),
+    Action("/story/{channel:int}/{message:int}/mark", marks.change, "story_marks.html", needs=KeyScope.READ),
     FEED,
-    Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
+    Page("/saved", feed.show_saved, "saved.html", queries=8, needs=KeyScope.READ),
+    Page("/lists", lists.show, "lists.html", queries=2, needs=KeyScope.READ),
+    Action("/lists", lists.create, needs=KeyScope.WRITE, audited="create_list"),
+    Page("/lists/add", lists.show_add, "list_add.html", queries=3, needs=KeyScope.WRITE),
+    Action("/lists/add", lists.add, "list_added.html", needs=KeyScope.WRITE, audited="add_list_item"),
+    Page("/lists/{list}", lists.show_one, "list.html", queries=5, needs=KeyScope.READ),
+    Action("/lists/{list}/rename", lists.rename, needs=KeyScope.WRITE, audited="rename_list"),
+    Action("/lists/{list}/delete", lists.delete, needs=KeyScope.WRITE, audited="delete_list"),
+    Action("/lists/{list}/items/{item}", lists.change_item, needs=KeyScope.WRITE, audited="change_list_item"),
+    Action(
+        "/lists/{list}/items/{item}/remove", lists.remove, needs=KeyScope.WRITE, audited="remove_list_item"
+    ),
+    Action(
+        "/lists/{list}/items/{item}/restore", lists.restore, needs=KeyScope.WRITE, audited="restore_list_item"
+    ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),
     Action("/read/all", feed.mark_all_read, needs=KeyScope.READ),
     Action("/read/undo", feed.undo, needs=KeyScope.READ),
@@ -100,6 +136,10 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/mutes", feed.show_mutes, "mutes.html", queries=3, needs=KeyScope.READ),
     Action("/mutes", feed.mute, needs=KeyScope.READ),
     Page("/search", search.show, "search.html", queries=15, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page("/search/file/{kind}", search.export, "", queries=13, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Action(
+        "/search/feed", search.create_feed, "search.html", needs=KeyScope.ADMIN, audited="create_feed_address"
+    ),
     Page("/search/suggest", search.suggest, "suggestions.html", queries=3, needs=KeyScope.READ),
     Action("/search/saved", search.save, needs=KeyScope.WRITE, audited="save_search"),
     Action(
@@ -122,17 +162,26 @@ OF_TENANT: tuple[TenantRoute, ...] = (
         audited="revoke_digest_feed",
     ),
     Action("/digest/make", digests.make, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page("/digest/{digest}/copy", copies.copy_digest, "copy.html", queries=3, needs=KeyScope.READ),
     Page("/digest/{digest}", digests.show_one, "digest.html", queries=3, needs=KeyScope.READ),
     Page("/trends", trends.show, "trends.html", queries=7, needs=KeyScope.READ),
     Page("/interests", interests.show, "interests.html", queries=3, needs=KeyScope.READ),
     Action("/interests", interests.write_down, needs=KeyScope.READ),
     Action("/interests/remove", interests.remove, needs=KeyScope.READ),
     Action("/interests/reset", interests.reset, needs=KeyScope.READ),
-    Action("/interests/say", interests.say, needs=KeyScope.READ),
-    Page("/ask", ask.show, "ask.html", queries=17, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
-    Page("/ask/stream", ask.stream, "", queries=19, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Action("/interests/say", interests.give_feedback, needs=KeyScope.READ),
+    Page("/ask", ask.show, "ask.html", queries=18, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page(
+        "/ask/brief",
+        ask.show_brief,
+        "ask_brief.html",
+        queries=18,
+        needs=KeyScope.READ,
+        kind=RouteKind.EXPENSIVE,
+    ),
+    Page("/ask/stream", ask.stream, "", queries=21, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/changes", changes.show, "changes.html", queries=5, needs=KeyScope.READ),
-    Page("/alerts", alerts.show, "alerts.html", queries=3, needs=KeyScope.READ),
+    Page("/alerts", alerts.show, "alerts.html", queries=4, needs=KeyScope.READ),
     Action("/alerts/seen", alerts.mark_seen, needs=KeyScope.READ),
     Action("/alerts/{alert}/open", alerts.open_one, needs=KeyScope.READ),
     Page("/watches", watches.show, "watches.html", queries=2, needs=KeyScope.READ),
@@ -183,19 +232,37 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page(
         "/tags/{tag}", tags.show_posts, "tag.html", queries=7, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE
     ),
-    Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=6, needs=KeyScope.READ),
+    Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=7, needs=KeyScope.READ),
+    Page(
+        "/post/{channel:int}/{message:int}/copy",
+        copies.copy_post,
+        "copy.html",
+        queries=4,
+        needs=KeyScope.READ,
+    ),
+    Page("/links", links.show, "links.html", queries=4, needs=KeyScope.READ),
+    Action("/links", links.create, "links.html", needs=KeyScope.WRITE, audited="create_public_link"),
+    Action("/links/{link}/revoke", links.revoke, needs=KeyScope.READ, audited="revoke_public_link"),
+    Page("/copy", copies.copy_posts, "copy.html", queries=2, needs=KeyScope.READ),
     Page(ORIGINAL_PATH, media.show, "", queries=2, needs=KeyScope.READ, kind=RouteKind.MEDIA),
     Page(THUMBNAIL_PATH, media.show, "", queries=2, needs=KeyScope.READ, kind=RouteKind.MEDIA),
     Page("/go", destinations.show, "destinations.html", queries=4, needs=KeyScope.READ),
     Page("/go/found", destinations.find, "destinations_found.html", queries=4, needs=KeyScope.READ),
     Page("/spread/{channel:int}", graph.show, "spread.html", queries=6, needs=KeyScope.READ),
     Page(
-        "/channels", channels.show, "channels.html", queries=4, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE
+        "/channels", channels.show, "channels.html", queries=5, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE
     ),
     Page("/channels/export/{kind}", channels.export, "", queries=2, needs=KeyScope.READ),
     Action("/channels/change", channels.change, needs=KeyScope.WRITE, audited="change_channels"),
     Action("/channels/unfollow", channels.unfollow, needs=KeyScope.WRITE, audited="unfollow_channels"),
-    Page("/channels/{channel:int}", channel.show, "channel.html", queries=13, needs=KeyScope.READ),
+    Page("/channels/{channel:int}", channel.show, "channel.html", queries=16, needs=KeyScope.READ),
+    Page(
+        "/channels/{channel:int}/record/{fact}",
+        record.show,
+        "channel_record.html",
+        queries=5,
+        needs=KeyScope.READ,
+    ),
     Action(
         "/channels/{channel:int}/settings", channel.change, needs=KeyScope.WRITE, audited="change_channel"
     ),

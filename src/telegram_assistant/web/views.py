@@ -5,7 +5,7 @@ the stores to read.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -26,12 +26,14 @@ from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.web.client import Client
 
-NOTHING_HERE = Reason("page_unknown", "there is nothing at this address, or it is not yours to see")
-UNSTORABLE = Reason(
+NOTICES = frozenset(["done", "marked", "unmarked", "muted"])
+"""Parts of an address that tell what was just done."""
+PAGE_UNKNOWN = Reason("page_unknown", "there is nothing at this address, or you may not see it")
+CHARACTERS_UNSTORABLE = Reason(
     "characters_unstorable",
-    "this form or address has characters that cannot be stored; leave them out and try again",
+    "this form or address has characters that cannot be stored; remove them and try again",
 )
-DAMAGED = Reason("form_damaged", "this form is damaged; open the page again")
+FORM_DAMAGED = Reason("form_damaged", "this form is damaged; open the page again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,10 @@ class View:
     @property
     def agent(self) -> str:
         return self.request.headers.get("user-agent", "")
+
+    @property
+    def is_page_of_tenant(self) -> bool:
+        return isinstance(self, TenantView)
 
     @property
     def is_fragment(self) -> bool:
@@ -104,6 +110,16 @@ class TenantView(PersonView):
     def url(self, path: str) -> str:
         return f"/t/{self.membership.tenant}{path}"
 
+    def came_from(self) -> str:
+        """The page of this tenant that led here, for a link back; empty if there is none.
+
+        The header of a browser is not trusted: only a path of this tenant is taken from it.
+        """
+        referrer = urlsplit(self.request.headers.get("referer", ""))
+        path = own_path(f"{referrer.path}?{referrer.query}" if referrer.query else referrer.path, "")
+        is_own = referrer.netloc == self.request.headers.get("host") and path.startswith(self.url("/"))
+        return path if is_own and referrer.path != self.request.url.path else ""
+
     def post_id(self) -> PostId:
         parameters = self.request.path_params
         return PostId(ChannelId(parameters["channel"]), MessageId(parameters["message"]))
@@ -117,11 +133,11 @@ def go(url: str) -> Response:
     return RedirectResponse(url, status_code=303)
 
 
-def own_path(wanted: str, otherwise: str) -> str:
+def own_path(path: str, fallback: str) -> str:
     """A path on this site, never another site, where two slashes or a backslash would lead."""
-    if not wanted.startswith("/") or wanted.startswith("//") or "\\" in wanted or not wanted.isprintable():
-        return otherwise
-    return quote(wanted, safe="/?&=%:+-_.~,@!*'()")
+    if not path.startswith("/") or path.startswith("//") or "\\" in path or not path.isprintable():
+        return fallback
+    return quote(path, safe="/?&=%:+-_.~,@!*'()")
 
 
 def check_characters(request: Request, form: FormData) -> None:
@@ -131,7 +147,18 @@ def check_characters(request: Request, form: FormData) -> None:
     fields = [part for field in (*request.query_params.multi_items(), *form.multi_items()) for part in field]
     names = [part.filename or "" if isinstance(part, UploadFile) else part for part in fields]
     if any(storable(text) != text for text in (*names, *map(str, request.path_params.values()))):
-        raise Rejected(UNSTORABLE)
+        raise Rejected(CHARACTERS_UNSTORABLE)
+
+
+def with_notice(path: str, **notice: object) -> str:
+    """The path of a page of ours that tells what was just done; what it told before is over."""
+    parts = urlsplit(path)
+    fields = parse_qsl(parts.query, keep_blank_values=True)
+    if not notice and NOTICES.isdisjoint(name for name, _ in fields):
+        return path
+    query = [(name, value) for name, value in fields if name not in NOTICES]
+    query += [(name, str(value)) for name, value in notice.items()]
+    return urlunsplit(parts._replace(query=urlencode(query)))
 
 
 def uuid_of(text: str) -> UUID:
@@ -139,13 +166,13 @@ def uuid_of(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:
-        raise Missing(NOTHING_HERE) from error
+        raise Missing(PAGE_UNKNOWN) from error
 
 
 def channel_id_of(text: str) -> ChannelId:
     """Raises Missing for anything that is no id."""
     if not text.isascii() or not text.isdecimal() or int(text) >= 2**63:
-        raise Missing(NOTHING_HERE)
+        raise Missing(PAGE_UNKNOWN)
     return ChannelId(int(text))
 
 
@@ -154,7 +181,7 @@ def moment_of(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
     if moment.tzinfo is None:
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     return moment

@@ -36,7 +36,7 @@ from telegram_simulator.control.bodies import (
     TroubleBody,
 )
 from telegram_simulator.control.operations import Control, NoSuchThing
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.account import TROUBLES
 from telegram_simulator.world.post import Entity, Post
@@ -105,14 +105,14 @@ def control_app(simulator: Simulator, *, key: str) -> ASGIApp:
     routes = [
         *_questions(simulator),
         *_people(control),
-        *_apps(People(simulator)),
+        *_apps(OtherApps(simulator)),
         *_posts(control),
         *_trouble(simulator, control),
     ]
     return ControlAccess(Starlette(routes=routes), key)
 
 
-def told[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:
+def read_body_and_act[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:
     """An endpoint that reads a body, acts, and answers with what the act gives."""
 
     async def endpoint(request: Request) -> Response:
@@ -129,7 +129,7 @@ def told[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:
     return endpoint
 
 
-def asked(answer: Callable[[Request], Response]) -> Endpoint:
+def as_endpoint(answer: Callable[[Request], Response]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         return answer(request)
 
@@ -151,24 +151,24 @@ def _questions(simulator: Simulator) -> list[Route]:
         return StreamingResponse(_json_lines(lines), media_type="application/jsonl")
 
     return [
-        Route("/", asked(lambda _: PlainTextResponse(HELP))),
-        Route("/state", asked(lambda _: JSONResponse(seeing.state(simulator)))),
+        Route("/", as_endpoint(lambda _: PlainTextResponse(HELP))),
+        Route("/state", as_endpoint(lambda _: JSONResponse(seeing.state(simulator)))),
         Route(
             "/trace",
-            asked(
+            as_endpoint(
                 lambda request: JSONResponse(
                     seeing.trace(simulator, int(request.query_params.get("limit", "100")))
                 )
             ),
         ),
-        Route("/channels", asked(lambda _: JSONResponse(seeing.channels(simulator.world)))),
-        Route("/truth", asked(truth)),
-        Route("/truth/stories", asked(lambda _: _chosen(simulator.world.stories()))),
-        Route("/truth/pages", asked(lambda _: _chosen(simulator.world.press.told()))),
-        Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
+        Route("/channels", as_endpoint(lambda _: JSONResponse(seeing.channels(simulator.world)))),
+        Route("/truth", as_endpoint(truth)),
+        Route("/truth/stories", as_endpoint(lambda _: _stream_lines(simulator.world.stories()))),
+        Route("/truth/pages", as_endpoint(lambda _: _stream_lines(simulator.world.press.truth()))),
+        Route("/key", as_endpoint(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
         Route(
             "/where",
-            asked(
+            as_endpoint(
                 lambda _: JSONResponse(
                     {"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}
                 )
@@ -193,14 +193,14 @@ def _people(control: Control) -> list[Route]:
         control.change_channel(channel_in(request), **body.model_dump(exclude_none=True))
 
     return [
-        Route("/accounts", told(AccountBody, change_account), methods=["POST"]),
-        Route("/accounts/{phone}/session", told(Body, session), methods=["POST"]),
-        Route("/channels", told(ChannelBody, add_channel), methods=["POST"]),
-        Route("/channels/{channel:int}", told(ChannelChange, change_channel), methods=["PATCH"]),
+        Route("/accounts", read_body_and_act(AccountBody, change_account), methods=["POST"]),
+        Route("/accounts/{phone}/session", read_body_and_act(Body, session), methods=["POST"]),
+        Route("/channels", read_body_and_act(ChannelBody, add_channel), methods=["POST"]),
+        Route("/channels/{channel:int}", read_body_and_act(ChannelChange, change_channel), methods=["PATCH"]),
     ]
 
 
-def _apps(people: People) -> list[Route]:
+def _apps(people: OtherApps) -> list[Route]:
     def put(body: FolderBody, request: Request) -> Any:
         return {"number": people.put_into_folder(request.path_params["phone"], **body.model_dump())}
 
@@ -208,16 +208,18 @@ def _apps(people: People) -> list[Route]:
         people.drop_folder(request.path_params["phone"], int(request.path_params["number"]))
 
     return [
-        Route("/accounts/{phone}/folders", told(FolderBody, put), methods=["POST"]),
-        Route("/accounts/{phone}/folders/{number:int}", told(Body, drop), methods=["DELETE"]),
+        Route("/accounts/{phone}/folders", read_body_and_act(FolderBody, put), methods=["POST"]),
+        Route("/accounts/{phone}/folders/{number:int}", read_body_and_act(Body, drop), methods=["DELETE"]),
         Route(
             "/folders",
-            told(SharedFolder, lambda body, _: {"link": people.share_folder(**body.model_dump())}),
+            read_body_and_act(
+                SharedFolder, lambda body, _: {"link": people.share_folder(**body.model_dump())}
+            ),
             methods=["POST"],
         ),
         Route(
             "/login-tokens/accept",
-            told(LoginBody, lambda body, _: people.accept_login(**body.model_dump())),
+            read_body_and_act(LoginBody, lambda body, _: people.accept_login(**body.model_dump())),
             methods=["POST"],
         ),
     ]
@@ -228,13 +230,13 @@ def _posts(control: Control) -> list[Route]:
         options = body.model_dump(exclude={"count", "text", "entities"})
         entities = [Entity(**entity.model_dump()) for entity in body.entities]
         return [
-            shown(control.post(channel_in(request), body.text, entities=entities, **options))
+            post_as_json(control.post(channel_in(request), body.text, entities=entities, **options))
             for _ in range(body.count)
         ]
 
     def album(body: AlbumBody, request: Request) -> Any:
         return [
-            shown(post)
+            post_as_json(post)
             for post in control.album(channel_in(request), body.kinds, body.caption, deliver=body.deliver)
         ]
 
@@ -243,8 +245,8 @@ def _posts(control: Control) -> list[Route]:
         if body.views is not None:
             return control.view(*where, body.views)
         if body.reactions is not None:
-            return shown(control.react(*where, body.reactions, deliver=body.deliver))
-        return shown(control.edit(*where, body.text or "", deliver=body.deliver))
+            return post_as_json(control.react(*where, body.reactions, deliver=body.deliver))
+        return post_as_json(control.edit(*where, body.text or "", deliver=body.deliver))
 
     def delete(body: Deletion, request: Request) -> Any:
         return control.delete(channel_in(request), body.ids, deliver=body.deliver)
@@ -253,12 +255,20 @@ def _posts(control: Control) -> list[Route]:
         control.trim_differences(channel_in(request), body.keep)
 
     return [
-        Route("/channels/{channel:int}/posts", told(PostBody, publish), methods=["POST"]),
-        Route("/channels/{channel:int}/albums", told(AlbumBody, album), methods=["POST"]),
-        Route("/channels/{channel:int}/posts/{message:int}", told(PostChange, change), methods=["PATCH"]),
-        Route("/channels/{channel:int}/posts", told(Deletion, delete), methods=["DELETE"]),
-        Route("/channels/{channel:int}/trim", told(Trim, trim), methods=["POST"]),
-        Route("/churn", told(Churn, lambda body, _: control.churn(**body.model_dump())), methods=["POST"]),
+        Route("/channels/{channel:int}/posts", read_body_and_act(PostBody, publish), methods=["POST"]),
+        Route("/channels/{channel:int}/albums", read_body_and_act(AlbumBody, album), methods=["POST"]),
+        Route(
+            "/channels/{channel:int}/posts/{message:int}",
+            read_body_and_act(PostChange, change),
+            methods=["PATCH"],
+        ),
+        Route("/channels/{channel:int}/posts", read_body_and_act(Deletion, delete), methods=["DELETE"]),
+        Route("/channels/{channel:int}/trim", read_body_and_act(Trim, trim), methods=["POST"]),
+        Route(
+            "/churn",
+            read_body_and_act(Churn, lambda body, _: control.churn(**body.model_dump())),
+            methods=["POST"],
+        ),
     ]
 
 
@@ -274,31 +284,49 @@ def _trouble(simulator: Simulator, control: Control) -> list[Route]:
     return [
         Route(
             "/connections/drop",
-            told(Drop, lambda body, _: simulator.drop_connections(body.phone, abruptly=body.abruptly)),
+            read_body_and_act(
+                Drop, lambda body, _: simulator.drop_connections(body.phone, abruptly=body.abruptly)
+            ),
             methods=["POST"],
         ),
-        Route("/trouble", told(TroubleBody, trouble), methods=["POST"]),
+        Route("/trouble", read_body_and_act(TroubleBody, trouble), methods=["POST"]),
         Route(
             "/failures",
-            told(FailureBody, lambda body, _: control.fail(**body.model_dump())),
+            read_body_and_act(FailureBody, lambda body, _: control.fail(**body.model_dump())),
             methods=["POST"],
         ),
         Route(
             "/limits",
-            told(LimitBody, lambda body, _: control.set_limit(body.method, body.rules)),
+            read_body_and_act(LimitBody, lambda body, _: control.set_limit(body.method, body.rules)),
             methods=["POST"],
         ),
-        Route("/limits", told(Body, lambda _body, _request: control.forgive()), methods=["DELETE"]),
         Route(
-            "/files/expire", told(Body, lambda _body, _request: control.expire_references()), methods=["POST"]
+            "/limits", read_body_and_act(Body, lambda _body, _request: control.forgive()), methods=["DELETE"]
         ),
-        Route("/keys/revoke", told(Phone, lambda body, _: control.revoke_keys(body.phone)), methods=["POST"]),
-        Route("/keys/forget", told(Phone, lambda body, _: control.forget_keys(body.phone)), methods=["POST"]),
-        Route("/salt/rotate", told(Body, lambda _body, _request: control.rotate_salt()), methods=["POST"]),
+        Route(
+            "/files/expire",
+            read_body_and_act(Body, lambda _body, _request: control.expire_references()),
+            methods=["POST"],
+        ),
+        Route(
+            "/keys/revoke",
+            read_body_and_act(Phone, lambda body, _: control.revoke_keys(body.phone)),
+            methods=["POST"],
+        ),
+        Route(
+            "/keys/forget",
+            read_body_and_act(Phone, lambda body, _: control.forget_keys(body.phone)),
+            methods=["POST"],
+        ),
+        Route(
+            "/salt/rotate",
+            read_body_and_act(Body, lambda _body, _request: control.rotate_salt()),
+            methods=["POST"],
+        ),
     ]
 
 
-def shown(post: Post) -> dict[str, Any]:
+def post_as_json(post: Post) -> dict[str, Any]:
     """A post in an answer."""
     return {
         "message_id": post.message_id,
@@ -308,7 +336,7 @@ def shown(post: Post) -> dict[str, Any]:
     }
 
 
-def _chosen(lines: Iterator[dict[str, Any]]) -> Response:
+def _stream_lines(lines: Iterator[dict[str, Any]]) -> Response:
     return StreamingResponse(_json_lines(lines), media_type="application/jsonl")
 
 

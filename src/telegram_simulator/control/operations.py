@@ -15,7 +15,7 @@ from telegram_simulator.faults import Failure
 from telegram_simulator.floods import Rule
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.messages import Raw
-from telegram_simulator.tl.objects import channel_object, message, when
+from telegram_simulator.tl.objects import channel_object, message, moment_of
 from telegram_simulator.world.account import TROUBLES
 from telegram_simulator.world.chance import number64
 from telegram_simulator.world.channel import Change, Channel, Listed
@@ -64,7 +64,7 @@ class Control:
                 date=now,
                 text=text,
                 entities=tuple(entities),
-                media=self._shown(same_file)
+                media=self._media_of_post(same_file)
                 if same_file
                 else self._media(channel_id, message_id, media, size, dc_id, name),
                 origin=None if origin is None else Origin(*origin, now),
@@ -74,7 +74,7 @@ class Control:
                 forwards=0,
             )
         )
-        self._tell_new(channel, [made], deliver=deliver)
+        self._push_new(channel, [made], deliver=deliver)
         return made
 
     def album(
@@ -87,7 +87,7 @@ class Control:
             self._album_item(channel, now, group, kind, caption if number == 0 else "")
             for number, kind in enumerate(kinds)
         ]
-        self._tell_new(channel, posts, deliver=deliver)
+        self._push_new(channel, posts, deliver=deliver)
         return posts
 
     def _album_item(self, channel: Channel, now: int, group: int, kind: FileKind, caption: str) -> Post:
@@ -146,7 +146,7 @@ class Control:
             self._simulator.push(channel, lambda phone: self._updates([update], channel, phone))
         return changed
 
-    def _tell_new(self, channel: Channel, posts: Sequence[Post], *, deliver: bool) -> None:
+    def _push_new(self, channel: Channel, posts: Sequence[Post], *, deliver: bool) -> None:
         if deliver:
             first = channel.pts - len(posts)
             updates = [
@@ -155,20 +155,20 @@ class Control:
             ]
             self._simulator.push(channel, lambda phone: self._updates(updates, channel, phone))
 
-    def tell_foretold(self, channel: Channel, number: int) -> Post:
+    def publish_foretold(self, channel: Channel, number: int) -> Post:
         """The next post of a channel that lives by its rhythm."""
         post = channel.foretold(number)
-        self._tell_new(channel, [post], deliver=True)
+        self._push_new(channel, [post], deliver=True)
         return post
 
     def _updates(self, updates: list[Any], channel: Channel, phone: str) -> types.Updates:
         chat = channel_object(self._world, self._world.account(phone), channel)
-        return types.Updates(updates, [], [chat], when(self._simulator.now()), 0)
+        return types.Updates(updates, [], [chat], moment_of(self._simulator.now()), 0)
 
     def _raw(self, channel: Channel, post: Post) -> Raw:
         return message(self._world, channel, post)
 
-    def _shown(self, post: tuple[int, int]) -> Media | None:
+    def _media_of_post(self, post: tuple[int, int]) -> Media | None:
         stored_post = self._channel(post[0]).get(post[1])
         if stored_post is None:
             raise NoSuchThing(f"post {post[0]}/{post[1]}")
@@ -325,14 +325,14 @@ class Control:
         self._simulator.forget_ready()
 
     def revoke_keys(self, phone: str, *, error: tuple[int, str] = (401, "SESSION_REVOKED")) -> int:
-        records = list(self._simulator.keys.of(phone))
+        records = list(self._simulator.keys.records_of(phone))
         for record in records:
             record.dead = error
         return len(records)
 
     def forget_keys(self, phone: str) -> int:
         """The server loses the keys: clients get a transport error."""
-        records = list(self._simulator.keys.of(phone))
+        records = list(self._simulator.keys.records_of(phone))
         for record in records:
             self._simulator.keys.forget(record)
         return len(records)

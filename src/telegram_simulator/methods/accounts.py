@@ -7,7 +7,7 @@ from telethon.tl import functions, types
 
 from telegram_simulator.methods.registry import Caller, RpcError, answers
 from telegram_simulator.mtproto.packets import BOOL_TRUE, vector_of
-from telegram_simulator.tl.objects import user_object, when
+from telegram_simulator.tl.objects import moment_of, user_object
 from telegram_simulator.world.account import BANNED
 
 LOGIN_CODE = "12345"
@@ -56,8 +56,8 @@ def get_config(_request: Any, caller: Caller) -> bytes:
     limits = dict.fromkeys(UNUSED_LIMITS, 1000)
     return bytes(
         types.Config(
-            date=when(now),
-            expires=when(now + 3600),
+            date=moment_of(now),
+            expires=moment_of(now + 3600),
             test_mode=False,
             this_dc=caller.dc_id,
             dc_options=options,

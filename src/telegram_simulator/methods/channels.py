@@ -7,7 +7,7 @@ from telethon.tl import functions, types
 
 from telegram_simulator.methods.registry import Caller, RpcError, answers
 from telegram_simulator.mtproto.packets import BOOL_TRUE
-from telegram_simulator.tl.objects import channel_object, when
+from telegram_simulator.tl.objects import channel_object, moment_of
 from telegram_simulator.world.channel import Channel
 
 MAX_SIMILAR, SHOWN_SIMILAR = 100, 10
@@ -27,7 +27,7 @@ def resolve_username(request: Any, caller: Caller) -> bytes:
     name = request.username.lstrip("@")
     if not (name and name.isascii() and name.replace("_", "").isalnum()):
         raise RpcError(400, "USERNAME_INVALID")
-    channel = caller.world.named(name)
+    channel = caller.world.find_by_username(name)
     if channel is None:
         raise RpcError(400, "USERNAME_NOT_OCCUPIED")
     chat = channel_object(caller.world, caller.account, channel)
@@ -84,7 +84,7 @@ def leave_channel(request: Any, caller: Caller) -> bytes:
 
 @answers(functions.messages.CheckChatInviteRequest)
 def check_chat_invite(request: Any, caller: Caller) -> bytes:
-    channel = _invited(caller, request.hash)
+    channel = _find_invited(caller, request.hash)
     if channel.channel_id in caller.account.joined:
         return bytes(types.ChatInviteAlready(channel_object(caller.world, caller.account, channel)))
     invite = types.ChatInvite(
@@ -100,7 +100,7 @@ def check_chat_invite(request: Any, caller: Caller) -> bytes:
 
 @answers(functions.messages.ImportChatInviteRequest)
 def import_chat_invite(request: Any, caller: Caller) -> bytes:
-    channel = _invited(caller, request.hash)
+    channel = _find_invited(caller, request.hash)
     if channel.channel_id in caller.account.joined:
         raise RpcError(400, "USER_ALREADY_PARTICIPANT")
     if channel.asks_before_joining:
@@ -143,8 +143,8 @@ def read_history(_request: Any, _caller: Caller) -> bytes:
     return BOOL_TRUE
 
 
-def _invited(caller: Caller, invite: str) -> Channel:
-    channel = caller.world.invited(invite)
+def _find_invited(caller: Caller, invite: str) -> Channel:
+    channel = caller.world.find_by_invite(invite)
     if channel is None or caller.account.phone in channel.banned:
         raise RpcError(400, "INVITE_HASH_EXPIRED")
     return channel
@@ -161,5 +161,7 @@ def _join(caller: Caller, channel: Channel) -> bytes:
 def _now_looks_so(caller: Caller, channel: Channel) -> bytes:
     chat = channel_object(caller.world, caller.account, channel)
     return bytes(
-        types.Updates([types.UpdateChannel(channel.channel_id)], [], [chat], when(caller.server.now()), 0)
+        types.Updates(
+            [types.UpdateChannel(channel.channel_id)], [], [chat], moment_of(caller.server.now()), 0
+        )
     )

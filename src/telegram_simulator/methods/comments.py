@@ -6,7 +6,7 @@ from telethon.tl import functions, types
 
 from telegram_simulator.methods.channels import channel_of
 from telegram_simulator.methods.registry import Caller, RpcError, answers
-from telegram_simulator.tl.objects import channel_object, when
+from telegram_simulator.tl.objects import channel_object, moment_of
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import Post
 
@@ -17,7 +17,7 @@ IDS_PER_POST = 1000
 
 @answers(functions.messages.GetDiscussionMessageRequest)
 def get_discussion_message(request: Any, caller: Caller) -> bytes:
-    channel, post = _commented(request, caller)
+    channel, post = _find_commented(request, caller)
     top = post.message_id * IDS_PER_POST
     copy = _in_group(channel, top, post.date, post.text, reply_to=None)
     chats = [channel_object(caller.world, caller.account, channel), _group(caller, channel)]
@@ -30,7 +30,7 @@ def get_discussion_message(request: Any, caller: Caller) -> bytes:
 
 @answers(functions.messages.GetRepliesRequest)
 def get_replies(request: Any, caller: Caller) -> bytes:
-    channel, post = _commented(request, caller)
+    channel, post = _find_commented(request, caller)
     top, count = post.message_id * IDS_PER_POST, post.comments or 0
     ids = [
         top + number
@@ -48,7 +48,7 @@ def get_replies(request: Any, caller: Caller) -> bytes:
     return bytes(types.messages.ChannelMessages(1, count, comments, [], chats, []))
 
 
-def _commented(request: Any, caller: Caller) -> tuple[Channel, Post]:
+def _find_commented(request: Any, caller: Caller) -> tuple[Channel, Post]:
     channel = channel_of(caller, request.peer)
     post = channel.get(request.msg_id)
     if post is None or post.comments is None:
@@ -63,7 +63,7 @@ def _in_group(
     return types.Message(
         id=message_id,
         peer_id=types.PeerChannel(channel.group_id),
-        date=when(date),
+        date=moment_of(date),
         message=text,
         reply_to=header,
     )
@@ -74,7 +74,7 @@ def _group(caller: Caller, channel: Channel) -> types.Channel:
         id=channel.group_id,
         title=f"{channel.title} chat",
         photo=types.ChatPhotoEmpty(),
-        date=when(channel.created),
+        date=moment_of(channel.created),
         megagroup=True,
         left=True,
         access_hash=caller.world.access_hash(caller.account, channel.group_id),

@@ -15,7 +15,8 @@ MAX_PER_PAGE = 100
 def get_dialogs(request: Any, caller: Caller) -> bytes:
     """Newest first. The client goes on with the date of the last message it got."""
     channels = sorted(
-        _joined(caller), key=lambda channel: (-channel.date_of(channel.newest_id), channel.channel_id)
+        _joined_channels(caller),
+        key=lambda channel: (-channel.date_of(channel.newest_id), channel.channel_id),
     )
     rest = channels
     if request.offset_date is not None and request.offset_date.timestamp() > 0:
@@ -36,6 +37,6 @@ def get_dialogs(request: Any, caller: Caller) -> bytes:
     return bytes(types.messages.DialogsSlice(len(channels), dialogs, messages, chats, []))
 
 
-def _joined(caller: Caller) -> list[Channel]:
+def _joined_channels(caller: Caller) -> list[Channel]:
     channels = (caller.world.channel(channel_id) for channel_id in caller.account.joined)
     return [channel for channel in channels if channel is not None and channel.newest_id > 0]

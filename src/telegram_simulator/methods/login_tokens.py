@@ -8,11 +8,11 @@ from typing import Any
 from telethon.tl import functions, types
 
 from telegram_simulator.methods.registry import Caller, RpcError, Server, answers
-from telegram_simulator.tl.objects import user_object, when
+from telegram_simulator.tl.objects import moment_of, user_object
 from telegram_simulator.world.account import Account, LoginToken
 
 TOKEN_BYTES = 32
-REMEMBERED = 1000
+MAX_TOKENS = 1000
 
 
 @answers(functions.auth.ExportLoginTokenRequest, anonymous=True)
@@ -30,9 +30,9 @@ def export_login_token(request: Any, caller: Caller) -> bytes:
     )
     name = secrets.token_bytes(TOKEN_BYTES)
     tokens[name] = made
-    for old in list(tokens)[:-REMEMBERED]:
+    for old in list(tokens)[:-MAX_TOKENS]:
         del tokens[old]
-    return bytes(types.auth.LoginToken(when(made.expires), name))
+    return bytes(types.auth.LoginToken(moment_of(made.expires), name))
 
 
 @answers(functions.auth.ImportLoginTokenRequest, anonymous=True)
@@ -51,7 +51,7 @@ def import_login_token(request: Any, caller: Caller) -> bytes:
 @answers(functions.auth.AcceptLoginTokenRequest)
 def accept_login_token(request: Any, caller: Caller) -> bytes:
     accept(caller.server, request.token, caller.account)
-    now = when(caller.server.now())
+    now = moment_of(caller.server.now())
     authorization = types.Authorization(
         hash=secrets.randbits(62),
         device_model="somewhere else",
@@ -82,7 +82,7 @@ def accept(server: Server, name: bytes, account: Account) -> None:
     if account.user_id in token.not_for:
         raise RpcError(400, "AUTH_TOKEN_EXCEPTION")
     token.accepted_by = account.phone
-    server.tell(types.UpdateLoginToken(), lambda record: record.key_id == token.key_id)
+    server.push_update(types.UpdateLoginToken(), lambda record: record.key_id == token.key_id)
 
 
 def _log_in(name: bytes, token: LoginToken, caller: Caller) -> bytes:

@@ -6,7 +6,7 @@ from telethon.tl import functions, types
 
 from telegram_simulator.methods.channels import channel_of
 from telegram_simulator.methods.registry import Caller, RpcError, answers
-from telegram_simulator.tl.objects import channel_object, channels_in, dialog, message, origins_of, when
+from telegram_simulator.tl.objects import channel_object, channels_in, dialog, message, moment_of, origins_of
 from telegram_simulator.world.channel import Channel, Event, Kind
 
 FEWEST, MOST = 10, 100
@@ -29,7 +29,7 @@ def get_difference(request: Any, caller: Caller) -> bytes:
         if channel is not None and channel.changed_at >= since
     ]
     if not changed:
-        return bytes(types.updates.DifferenceEmpty(when(caller.server.now()), 0))
+        return bytes(types.updates.DifferenceEmpty(moment_of(caller.server.now()), 0))
     named = [types.UpdateChannelTooLong(channel.channel_id, channel.pts) for channel in changed]
     chats = [channel_object(caller.world, caller.account, channel) for channel in changed]
     return bytes(types.updates.Difference([], [], named, chats, [], _state(caller)))
@@ -49,10 +49,10 @@ def get_channel_difference(request: Any, caller: Caller) -> bytes:
         if channel.pts - request.pts > TOO_MANY
         else channel.events_after(request.pts, max(FEWEST, min(request.limit, MOST)))
     )
-    return _too_long(caller, channel) if events is None else _chosen(caller, channel, events)
+    return _too_long(caller, channel) if events is None else _pack_difference(caller, channel, events)
 
 
-def _chosen(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
+def _pack_difference(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
     new: list[Any] = []
     others: list[Any] = []
     posts = []
@@ -91,5 +91,5 @@ def _too_long(caller: Caller, channel: Channel) -> bytes:
 
 def _state(caller: Caller) -> types.updates.State:
     return types.updates.State(
-        pts=caller.account.pts, qts=0, date=when(caller.server.now()), seq=1, unread_count=0
+        pts=caller.account.pts, qts=0, date=moment_of(caller.server.now()), seq=1, unread_count=0
     )

@@ -115,7 +115,7 @@ class Keys:
         self._known.pop(record.key_id, None)
         self._strangers.pop(record.key_id, None)
 
-    def of(self, phone: str) -> Iterator[KeyRecord]:
+    def records_of(self, phone: str) -> Iterator[KeyRecord]:
         return (record for record in list(self._known.values()) if record.phone == phone)
 
     def __iter__(self) -> Iterator[KeyRecord]:

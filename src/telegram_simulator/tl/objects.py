@@ -21,7 +21,7 @@ _channel_head = struct.Struct("<IIIqq").pack
 _channel_tail = struct.Struct("<Iii").pack
 
 
-def when(seconds: float) -> datetime:
+def moment_of(seconds: float) -> datetime:
     return datetime.fromtimestamp(int(seconds), UTC)
 
 

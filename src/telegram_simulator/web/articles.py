@@ -24,7 +24,7 @@ from telegram_simulator.web.newspaper import (
     front_page,
     script_page,
 )
-from telegram_simulator.web.trouble import Answer, troubled
+from telegram_simulator.web.trouble import Answer, with_faults
 from telegram_simulator.world.article import Article, PageKind
 
 ROBOTS = "User-agent: *\nDisallow: /closed/\nAllow: /\n"
@@ -45,7 +45,7 @@ def newspaper(simulator: Simulator) -> list[Route]:
     """Its front page, its articles, and what it says to robots."""
     press = simulator.world.press
 
-    def found(request: Request) -> Article | None:
+    def find_article(request: Request) -> Article | None:
         return press.page(request.path_params["page"])
 
     async def front(request: Request) -> Response:
@@ -53,7 +53,7 @@ def newspaper(simulator: Simulator) -> list[Route]:
         return _html(front_page(articles)) if (articles := press.newest(language)) else _nothing()
 
     async def page(request: Request) -> Response:
-        article = found(request)
+        article = find_article(request)
         if article is None or article.path != request.url.path:
             return _nothing()
         simulator.counters.articles_served[article.kind.value] += 1
@@ -63,7 +63,7 @@ def newspaper(simulator: Simulator) -> list[Route]:
 
     async def content(request: Request) -> Response:
         """What the script of a page asks for."""
-        article = found(request)
+        article = find_article(request)
         return (
             JSONResponse({"html": article_page(article)})
             if article is not None and article.kind is PageKind.SCRIPT
@@ -71,7 +71,7 @@ def newspaper(simulator: Simulator) -> list[Route]:
         )
 
     async def picture(request: Request) -> Response:
-        article = found(request)
+        article = find_article(request)
         return (
             _nothing()
             if article is None
@@ -89,7 +89,7 @@ def newspaper(simulator: Simulator) -> list[Route]:
         ("/articles/{page}", page),
         ("/closed/{page}", page),
     )
-    return [Route(path, troubled(simulator, answer)) for path, answer in answers]
+    return [Route(path, with_faults(simulator, answer)) for path, answer in answers]
 
 
 def _answer(article: Article, huge_page_bytes: int) -> Response:

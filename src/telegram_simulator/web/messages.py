@@ -50,7 +50,7 @@ def bubble(scene: Scene, posts: Sequence[Post]) -> str:
     )
 
 
-def counted(number: int) -> str:
+def shorten_number(number: int) -> str:
     """Three digits at most: 999, 4.85K, 79.8K, 123K, 1.2M."""
     for unit, letter in UNITS:
         if number >= unit:
@@ -103,8 +103,8 @@ def _service(scene: Scene, post: Post) -> str:
 
 def _content(scene: Scene, posts: Sequence[Post]) -> str:
     first = posts[0]
-    parts = [_forwarded(scene, first), _reply(scene, first)]
-    parts.append(_grouped(scene, posts) if len(posts) > 1 else _media(scene, first, ""))
+    parts = [_render_origin(scene, first), _reply(scene, first)]
+    parts.append(_render_album(scene, posts) if len(posts) > 1 else _media(scene, first, ""))
     caption = next((post for post in posts if post.text), None)
     if caption is not None:
         text = (
@@ -121,7 +121,7 @@ def _content(scene: Scene, posts: Sequence[Post]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _forwarded(scene: Scene, post: Post) -> str:
+def _render_origin(scene: Scene, post: Post) -> str:
     if post.origin is None:
         return ""
     origin = scene.world.channel(post.origin.channel_id)
@@ -156,7 +156,7 @@ def _reply(scene: Scene, post: Post) -> str:
     )
 
 
-def _grouped(scene: Scene, posts: Sequence[Post]) -> str:
+def _render_album(scene: Scene, posts: Sequence[Post]) -> str:
     items = "".join(_media(scene, post, "?single") for post in posts)
     layer = (
         '<div class="tgme_widget_message_grouped_layer js-message_grouped_layer" '
@@ -264,7 +264,7 @@ def _reactions(post: Post) -> str:
     if not post.reactions:
         return ""
     each = "".join(
-        f'<span class="tgme_reaction">{emoji(reaction)}{counted(count)}</span>'
+        f'<span class="tgme_reaction">{emoji(reaction)}{shorten_number(count)}</span>'
         for reaction, count in post.reactions
     )
     return f'<div class="tgme_widget_message_reactions js-message_reactions">{each}</div>'
@@ -277,8 +277,8 @@ def _footer(scene: Scene, posts: Sequence[Post]) -> str:
         ""
         if first.service
         else (
-            f'<span class="tgme_widget_message_views">{counted(first.views)}</span><span class="copyonly"> '
-            "views</span>"
+            f'<span class="tgme_widget_message_views">{shorten_number(first.views)}</span>'
+            '<span class="copyonly"> views</span>'
         )
     )
     author = (

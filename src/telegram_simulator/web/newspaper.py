@@ -69,11 +69,11 @@ def script_page(article: Article) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(furniture.paper)}</title>
-<style>{_shipped("newspaper.css")}</style>
+<style>{_read_asset("newspaper.css")}</style>
 </head>
 <body>
 <main id="app"><p>{escape(furniture.loading)}</p><noscript>{escape(furniture.no_script)}</noscript></main>
-<script>{_shipped("newspaper.js")}</script>
+<script>{_read_asset("newspaper.js")}</script>
 </body>
 </html>
 """
@@ -92,7 +92,7 @@ def front_page(articles: Sequence[Article]) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(newest.furniture.paper)}</title>
-<style>{_shipped("newspaper.css")}</style>
+<style>{_read_asset("newspaper.css")}</style>
 </head>
 <body>
 {_masthead(newest, front=True)}
@@ -114,7 +114,7 @@ def _head(article: Article) -> str:
 <title>{escape(article.title)} – {escape(article.furniture.paper)}</title>
 <link rel="canonical" href="{escape(article.url)}">
 {_metadata(article)}
-<style>{_shipped("newspaper.css")}</style>
+<style>{_read_asset("newspaper.css")}</style>
 </head>"""
 
 
@@ -140,10 +140,10 @@ def _metadata(article: Article) -> str:
     }
     lines = [f'<meta name="{name}" content="{escape(value)}">' for name, value in named.items()]
     lines += [f'<meta property="{name}" content="{escape(value)}">' for name, value in properties.items()]
-    return "\n".join([*lines, _linked_data(article)] if manner == 0 else lines if manner == 1 else [])
+    return "\n".join([*lines, _render_linked_data(article)] if manner == 0 else lines if manner == 1 else [])
 
 
-def _linked_data(article: Article) -> str:
+def _render_linked_data(article: Article) -> str:
     facts = {
         "@context": "https://schema.org",
         "@type": "NewsArticle",
@@ -196,5 +196,5 @@ def _date(article: Article) -> str:
 
 
 @cache
-def _shipped(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (files("telegram_simulator.web") / name).read_text(encoding="utf-8")

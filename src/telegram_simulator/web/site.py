@@ -12,16 +12,16 @@ from starlette.routing import Route
 
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.web.articles import newspaper
-from telegram_simulator.web.messages import SITE, Scene, bubble, counted
+from telegram_simulator.web.messages import SITE, Scene, bubble, shorten_number
 from telegram_simulator.web.text import plain
-from telegram_simulator.web.trouble import troubled
+from telegram_simulator.web.trouble import with_faults
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import FileKind, Post
 
-NOTHING = (
+NO_MESSAGES = (
     '<div class="tgme_widget_message_centered"><div class="tme_no_messages_found">Nothing here</div></div>'
 )
-PAGE = 20
+POSTS_PER_PAGE = 20
 """Messages on a page; an album is shown whole, so a page may have some more."""
 
 
@@ -29,7 +29,7 @@ def web_app(simulator: Simulator) -> Starlette:
     """What a browser would see of this world."""
 
     async def preview(request: Request) -> Response:
-        channel = simulator.world.named(request.path_params["name"])
+        channel = simulator.world.find_by_username(request.path_params["name"])
         if channel is None or not channel.has_preview:
             return RedirectResponse(f"{SITE}/{request.path_params['name']}", status_code=302)
         before, after = (_number(request.query_params.get(name)) for name in ("before", "after"))
@@ -49,8 +49,8 @@ def web_app(simulator: Simulator) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/s/{name}", troubled(simulator, preview)),
-            Route("/file/{channel:int}/{message:int}.{ending}", troubled(simulator, file)),
+            Route("/s/{name}", with_faults(simulator, preview)),
+            Route("/file/{channel:int}/{message:int}.{ending}", with_faults(simulator, file)),
             *newspaper(simulator),
         ]
     )
@@ -71,7 +71,9 @@ def posts_of(channel: Channel, *, before: int | None = None, after: int | None =
         post = channel.get(number)
         if post is None:
             continue
-        if len(posts) >= PAGE and (post.grouped_id is None or post.grouped_id != posts[-1].grouped_id):
+        if len(posts) >= POSTS_PER_PAGE and (
+            post.grouped_id is None or post.grouped_id != posts[-1].grouped_id
+        ):
             break
         posts.append(post)
     return sorted(posts, key=lambda post: post.message_id)
@@ -90,7 +92,7 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
         if posts and posts[-1].message_id < channel.newest_id
         else ""
     )
-    content = "\n".join([older, *bubbles, newer]) if posts else NOTHING
+    content = "\n".join([older, *bubbles, newer]) if posts else NO_MESSAGES
     previous = f'<link rel="prev" href="/s/{name}?before={posts[0].message_id}">' if older else ""
     following = f'<link rel="next" href="/s/{name}?after={posts[-1].message_id}">' if newer else ""
     return f"""<!DOCTYPE html>
@@ -110,7 +112,7 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
 <div class="tgme_channel_info_header_title"><span dir="auto">{title}</span></div></div>
 <div class="tgme_channel_info_header_username"><a href="{SITE}/{name}">@{name}</a></div></div>
 <div class="tgme_channel_info_counters"><div class="tgme_channel_info_counter">
-<span class="counter_value">{counted(channel.members)}</span> <span
+<span class="counter_value">{shorten_number(channel.members)}</span> <span
  class="counter_type">subscribers</span></div></div>
 <div class="tgme_channel_info_description">A simulated channel.</div>
 </div>

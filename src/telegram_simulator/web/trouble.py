@@ -11,7 +11,7 @@ from telegram_simulator.simulator import Simulator
 type Answer = Callable[[Request], Awaitable[Response]]
 
 
-def troubled(simulator: Simulator, answer: Answer) -> Answer:
+def with_faults(simulator: Simulator, answer: Answer) -> Answer:
     async def endpoint(request: Request) -> Response:
         faults = simulator.faults
         simulator.counters.web_requests += 1

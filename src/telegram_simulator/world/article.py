@@ -94,4 +94,4 @@ class Press:
 
     page: Callable[[str], Article | None] = lambda _: None
     newest: Callable[[str], Sequence[Article]] = lambda _: ()
-    told: Callable[[], Iterator[dict[str, Any]]] = lambda: iter(())
+    truth: Callable[[], Iterator[dict[str, Any]]] = lambda: iter(())

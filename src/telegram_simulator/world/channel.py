@@ -20,7 +20,7 @@ class Past(Protocol):
     """Posts that follow from a seed. They are computed when asked, not stored."""
 
     def post(self, number: int, message_id: int) -> Post: ...
-    def edited(self, number: int, version: int) -> Edited: ...
+    def edit(self, number: int, version: int) -> Edited: ...
     def date(self, number: int) -> int: ...
     def about(self, number: int) -> dict[str, Any]: ...
 
@@ -206,7 +206,7 @@ class Channel:
             number = None if isinstance(later, Post) else later
             post = later if isinstance(later, Post) else self._past.post(later, message_id)
         for index, change in enumerate(self._changes.get(message_id, ())[:version], 1):
-            text, marks = self._edited(change, post, number, index)
+            text, marks = self._apply_edit(change, post, number, index)
             entities = _still_marked(post, text) if marks is None else marks
             reactions = post.reactions if change.reactions is None else change.reactions
             post = post._replace(
@@ -218,10 +218,10 @@ class Channel:
             )
         return post
 
-    def _edited(self, change: Change, post: Post, number: int | None, version: int) -> Edited:
+    def _apply_edit(self, change: Change, post: Post, number: int | None, version: int) -> Edited:
         if change.text is not None:
             return change.text, None
-        return (post.text, None) if number is None else self._past.edited(number, version)
+        return (post.text, None) if number is None else self._past.edit(number, version)
 
     def _nth_newest(self, position: int) -> int:
         """The id of the alive message at this position, counted from the newest."""
@@ -240,7 +240,7 @@ class Channel:
         """Post something; `make` is told the id that it gets."""
         post = make(self.newest_id + 1)
         self._later.append(post)
-        self._happened(Kind.NEW, post.message_id, post.date)
+        self._log_event(Kind.NEW, post.message_id, post.date)
         return post
 
     def foretold(self, number: int) -> Post:
@@ -248,14 +248,14 @@ class Channel:
         message_id = self.newest_id + 1
         self._later.append(number)
         post = self._past.post(number, message_id)
-        self._happened(Kind.NEW, message_id, post.date)
+        self._log_event(Kind.NEW, message_id, post.date)
         return post
 
     def edit(self, message_id: int, change: Change) -> Post | None:
         if self.get(message_id) is None:
             return None
         self._changes[message_id] = (*self._changes.get(message_id, ()), change)
-        self._happened(Kind.EDIT, message_id, change.at)
+        self._log_event(Kind.EDIT, message_id, change.at)
         return self.get(message_id)
 
     def rewrite(self, message_id: int, at: int) -> bool:
@@ -265,7 +265,7 @@ class Channel:
         if message_id in self._deleted_at or not 1 <= message_id <= self.newest_id:
             return False
         self._changes[message_id] = (*self._changes.get(message_id, ()), Change(at))
-        self._happened(Kind.EDIT, message_id, at)
+        self._log_event(Kind.EDIT, message_id, at)
         return True
 
     def delete(self, message_ids: Sequence[int], at: int) -> list[int]:
@@ -278,7 +278,7 @@ class Channel:
         for number in gone:
             self._deleted_at[number] = at
             insort(self._deleted, number)
-            self._happened(Kind.DELETE, number, at)
+            self._log_event(Kind.DELETE, number, at)
         return gone
 
     def restore(self, message_id: int) -> None:
@@ -298,7 +298,7 @@ class Channel:
         self._pts_before_log += surplus
         del self._log[:surplus]
 
-    def _happened(self, kind: Kind, message_id: int, at: int) -> None:
+    def _log_event(self, kind: Kind, message_id: int, at: int) -> None:
         self.changed_at = max(self.changed_at, at)
         self._log.append(message_id << 2 | kind)
         if len(self._log) > KEPT_EVENTS * 2:
@@ -324,7 +324,7 @@ class Listed:
     def post(self, number: int, message_id: int) -> Post:
         return self.posts[number]._replace(message_id=message_id)
 
-    def edited(self, number: int, version: int) -> Edited:
+    def edit(self, number: int, version: int) -> Edited:
         return f"{self.posts[number].text} (edit {version})", None
 
     def date(self, number: int) -> int:

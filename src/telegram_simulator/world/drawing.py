@@ -55,7 +55,7 @@ def font(size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(io.BytesIO(letters), size, layout_engine=ImageFont.Layout.BASIC)
 
 
-def wrapped(text: str, size: int, width: int) -> list[str]:
+def wrap_text(text: str, size: int, width: int) -> list[str]:
     """Lines of at most that width."""
     lines = [""]
     for word in text.split():
@@ -72,7 +72,7 @@ def _write(pen: Pen, texts: Sequence[str], top: int, *, size: int, colour: Colou
     width, height = int(pen.im.size[0]) - 2 * MARGIN, int(pen.im.size[1]) - MARGIN
     for number, text in enumerate(texts):
         letters = size if number == 0 else size * 3 // 4
-        for line in wrapped(text, letters, width):
+        for line in wrap_text(text, letters, width):
             if top + letters <= height:
                 pen.text((MARGIN, top), line, fill=colour, font=font(letters))
                 top += letters * 5 // 4
@@ -84,18 +84,18 @@ def _photo(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> No
     width, height = pen.im.size
     sky, ground = hand.choice(BRIGHT), hand.choice(DARK)
     for y in range(height):
-        pen.line((0, y, width, y), fill=_mixed(sky, WHITE, y / height))
+        pen.line((0, y, width, y), fill=_mix_colours(sky, WHITE, y / height))
     sun = int(width * (0.1 + 0.6 * hand.random() + 0.1 * moment))
     pen.ellipse((sun, 20, sun + 70, 90), fill=WHITE)
     x = -20
     while x < width:
         wide, tall = hand.randrange(40, 120), hand.randrange(60, 190)
         pen.rectangle(
-            (x, height - 130 - tall, x + wide, height), fill=_mixed(ground, sky, hand.random() * 0.4)
+            (x, height - 130 - tall, x + wide, height), fill=_mix_colours(ground, sky, hand.random() * 0.4)
         )
         for window in range(hand.randrange(2, 8)):
             left, up = x + 8 + window % 3 * 18, height - 115 - tall + window // 3 * 22
-            pen.rectangle((left, up, left + 9, up + 12), fill=_mixed(sky, WHITE, 0.5))
+            pen.rectangle((left, up, left + 9, up + 12), fill=_mix_colours(sky, WHITE, 0.5))
         x += wide + hand.randrange(0, 25)
     pen.rectangle((0, height - 140, width, height), fill=ground)
     _write(pen, drawing.lines, height - 125, size=34, colour=WHITE)
@@ -154,7 +154,7 @@ def _chart(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> No
         bar = level if number < columns * (1 - moment / 2) else level // 2
         pen.rectangle(
             (left, height - MARGIN - bar, left + 26, height - MARGIN),
-            fill=_mixed(ink, hand.choice(BRIGHT), 0.6),
+            fill=_mix_colours(ink, hand.choice(BRIGHT), 0.6),
         )
     pen.line((MARGIN, height - MARGIN, width - MARGIN, height - MARGIN), fill=ink, width=3)
 
@@ -165,7 +165,7 @@ def _poster(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> N
     pen.rectangle((0, 0, width, height), fill=ground)
     for _ in range(5):
         x, y, size = hand.randrange(width), hand.randrange(240, height), hand.randrange(40, 130)
-        pen.ellipse((x, y + int(40 * moment), x + size, y + size), fill=_mixed(ground, shape, 0.7))
+        pen.ellipse((x, y + int(40 * moment), x + size, y + size), fill=_mix_colours(ground, shape, 0.7))
     _write(pen, drawing.lines, 60, size=44, colour=WHITE)
 
 
@@ -186,7 +186,7 @@ def _paper(pen: Pen, drawing: Drawing, _hand: random.Random, _moment: float) -> 
     _write(pen, drawing.lines, MARGIN, size=30, colour=INK)
 
 
-def _mixed(colour: Colour, other: Colour, share: float) -> Colour:
+def _mix_colours(colour: Colour, other: Colour, share: float) -> Colour:
     red, green, blue = (
         int(first + (second - first) * share) for first, second in zip(colour, other, strict=True)
     )
@@ -197,7 +197,7 @@ def _as_it_was(picture: Image.Image, _drawing: Drawing) -> Image.Image:
     return picture
 
 
-def _recompressed(picture: Image.Image, _drawing: Drawing) -> Image.Image:
+def _recompress(picture: Image.Image, _drawing: Drawing) -> Image.Image:
     """Made smaller, saved badly, and made large again."""
     small = picture.resize((picture.width * 3 // 4, picture.height * 3 // 4), Image.Resampling.BILINEAR)
     saved = io.BytesIO()
@@ -205,13 +205,13 @@ def _recompressed(picture: Image.Image, _drawing: Drawing) -> Image.Image:
     return Image.open(saved).convert("RGB").resize(picture.size, Image.Resampling.BILINEAR)
 
 
-def _cropped(picture: Image.Image, _drawing: Drawing) -> Image.Image:
+def _crop(picture: Image.Image, _drawing: Drawing) -> Image.Image:
     left, top = picture.width // 20, picture.height // 25
     cut = picture.crop((left, top, picture.width - left // 2, picture.height - top // 2))
     return cut.resize(picture.size, Image.Resampling.BILINEAR)
 
 
-def _watermarked(picture: Image.Image, drawing: Drawing) -> Image.Image:
+def _watermark(picture: Image.Image, drawing: Drawing) -> Image.Image:
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     right = picture.width - int(font(20).getlength(drawing.mark)) - 12
     ImageDraw.Draw(layer).text(
@@ -236,7 +236,7 @@ SCENES: dict[str, Callable[[Pen, Drawing, random.Random, float], None]] = {
     "paper": _paper,
 }
 CHANGES: dict[str, Callable[[Image.Image, Drawing], Image.Image]] = {
-    "recompressed": _recompressed,
-    "cropped": _cropped,
-    "watermarked": _watermarked,
+    "recompressed": _recompress,
+    "cropped": _crop,
+    "watermarked": _watermark,
 }

@@ -21,21 +21,21 @@ class Files:
     """Makes files, and keeps the last ones it made: a file is asked for piece by piece."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._cache: OrderedDict[int, bytes] = OrderedDict()
         self._kept_bytes = 0
 
     def read(self, file: File, offset: int, limit: int) -> bytes:
         return self.whole(file)[offset : offset + limit]
 
     def whole(self, file: File) -> bytes:
-        if file.file_id in self._kept:
-            self._kept.move_to_end(file.file_id)
-            return self._kept[file.file_id]
+        if file.file_id in self._cache:
+            self._cache.move_to_end(file.file_id)
+            return self._cache[file.file_id]
         made = make_file(file)
-        self._kept[file.file_id] = made
+        self._cache[file.file_id] = made
         self._kept_bytes += len(made)
-        while self._kept_bytes > MAX_KEPT_BYTES and len(self._kept) > 1:
-            _, dropped = self._kept.popitem(last=False)
+        while self._kept_bytes > MAX_KEPT_BYTES and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
             self._kept_bytes -= len(dropped)
         return made
 
@@ -46,11 +46,13 @@ def make_file(file: File) -> bytes:
         case FileKind.MP4:
             content = _mp4(_frames(file, round(file.seconds * FRAMES_PER_SECOND)), file)
         case FileKind.PDF:
-            content = _saved(_picture(file), "PDF") if file.drawing is None else paper(file.drawing.lines)
+            content = (
+                _save_picture(_picture(file), "PDF") if file.drawing is None else paper(file.drawing.lines)
+            )
         case FileKind.GIF if file.drawing is not None:
             content = _moving(_frames(file, FRAMES_PER_SECOND))
         case _:
-            content = _saved(_picture(file), file.kind.partition("/")[2].upper())
+            content = _save_picture(_picture(file), file.kind.partition("/")[2].upper())
     missing = file.size - len(content)
     if missing < 0:
         raise ValueError(
@@ -87,7 +89,7 @@ def _picture(file: File) -> Image.Image:
     return image
 
 
-def _saved(picture: Image.Image, image_format: str) -> bytes:
+def _save_picture(picture: Image.Image, image_format: str) -> bytes:
     out = io.BytesIO()
     options = {"resolution": 72.0, "creationDate": None, "modDate": None} if image_format == "PDF" else {}
     picture.save(out, image_format, **options)
@@ -103,7 +105,7 @@ def _moving(pictures: list[Image.Image]) -> bytes:
 
 def _mp4(pictures: list[Image.Image], file: File) -> bytes:
     """A short film: frames of motion JPEG in an ISO container."""
-    frames = [_saved(picture, "JPEG") for picture in pictures]
+    frames = [_save_picture(picture, "JPEG") for picture in pictures]
     start = _box(b"ftyp", b"isom" + struct.pack(">I", 512) + b"isomiso2mp41")
     moov = _moov(file, [len(frame) for frame in frames], len(start) + 8)
     return start + _box(b"mdat", b"".join(frames)) + moov

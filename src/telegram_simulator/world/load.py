@@ -109,7 +109,7 @@ class LoadPast:
         made = self._blocks[block] = Block(tuple(moments), album)
         return made
 
-    def edited(self, number: int, version: int) -> Edited:
+    def edit(self, number: int, version: int) -> Edited:
         return self._text(self._lot.sixteen(_TEXT, number, version)), None
 
     def about(self, _number: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from telegram_simulator.world.drawing import wrapped
+from telegram_simulator.world.drawing import wrap_text
 
 WIDTH, HEIGHT, LEFT, TOP = 595, 842, 56, 770
 TITLE, BODY = 18, 12
@@ -18,7 +18,7 @@ def paper(lines: Sequence[str]) -> bytes:
     y = TOP
     for number, text in enumerate(lines):
         size = TITLE if number == 0 else BODY
-        for line in wrapped(text, size, WIDTH - 2 * LEFT):
+        for line in wrap_text(text, size, WIDTH - 2 * LEFT):
             content.append(f"BT /F1 {size} Tf {LEFT} {y} Td <{_glyphs(line)}> Tj ET")
             y -= size * 3 // 2
         y -= size // 2
@@ -39,7 +39,7 @@ def paper(lines: Sequence[str]) -> bytes:
             ),
             _letters(used),
             _description(),
-            _packed_font(),
+            _pack_font(),
             _stream(_to_unicode(used)),
         ]
     )
@@ -85,7 +85,7 @@ def _font() -> bytes:
 
 
 @cache
-def _packed_font() -> bytes:
+def _pack_font() -> bytes:
     return _stream(_font(), b" /Length1 %d" % len(_font()))
 
 

@@ -48,7 +48,7 @@ class Many:
         channel.members = 50 + index * 7919 % 90_000
         return channel
 
-    def named(self, username: str) -> int | None:
+    def find_channel_id(self, username: str) -> int | None:
         prefix, _, number = username.partition("_")
         return (
             FIRST_CHANNEL + int(number)
@@ -107,15 +107,15 @@ class World:
         made = self._many.ids() if self._many is not None else range(0)
         return [*made, *(channel_id for channel_id in self._channels if channel_id not in made)]
 
-    def named(self, username: str) -> Channel | None:
+    def find_by_username(self, username: str) -> Channel | None:
         wanted = username.lower()
         channel_id = self._names.get(wanted)
         if channel_id is None and self._many is not None:
-            channel_id = self._many.named(wanted)
+            channel_id = self._many.find_channel_id(wanted)
         channel = self.channel(channel_id) if channel_id is not None else None
         return channel if channel is not None and (channel.username or "").lower() == wanted else None
 
-    def invited(self, invite: str) -> Channel | None:
+    def find_by_invite(self, invite: str) -> Channel | None:
         channel_id = self._invites.get(invite)
         return None if channel_id is None else self.channel(channel_id)
 

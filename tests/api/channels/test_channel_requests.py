@@ -83,7 +83,7 @@ async def test_requests_are_listed_with_their_fate_and_paged(
         ("open", str(NO_ACCOUNT)),
     ]
     in_russian = await client.get(f"{REQUESTS}/{ids[0]}", headers={**key, "Accept-Language": "ru"})
-    assert in_russian.json()["reason"].startswith("этого не может сделать ни один аккаунт")
+    assert in_russian.json()["reason"].startswith("ни один аккаунт не может это сделать")
     only = (await client.get(REQUESTS, headers=key, params={"state": "failed"})).json()["items"]
     assert [request["reference"] for request in only] == ["@third_one"]
     assert problem_of(await client.get(f"{REQUESTS}/{UUID(int=1)}", headers=key))[0] == 404

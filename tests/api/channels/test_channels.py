@@ -32,7 +32,9 @@ async def channels(system: SystemStores, tenant_id: TenantId) -> list[ChannelId]
     return made
 
 
-async def listed(client: httpx.AsyncClient, key: dict[str, str], **query: str | int | bool) -> list[int]:
+async def list_channels(
+    client: httpx.AsyncClient, key: dict[str, str], **query: str | int | bool
+) -> list[int]:
     answer = await client.get("/api/v1/channels", headers=key, params=query)
     assert answer.status_code == 200, answer.text
     return [channel["channel_id"] for channel in answer.json()["items"]]
@@ -41,13 +43,13 @@ async def listed(client: httpx.AsyncClient, key: dict[str, str], **query: str | 
 async def test_channels_are_listed_filtered_and_paged(
     client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId]
 ) -> None:
-    assert await listed(client, key) == channels
-    assert await listed(client, key, folder="City") == channels[:2]
-    assert await listed(client, key, q="NAME_3") == [channels[3]]
-    assert await listed(client, key, q=str(channels[4])) == [channels[4]]  # its title
-    assert await listed(client, key, q="%") == []
-    assert await listed(client, key, priority="high") == []
-    assert await listed(client, key, active=False) == []
+    assert await list_channels(client, key) == channels
+    assert await list_channels(client, key, folder="City") == channels[:2]
+    assert await list_channels(client, key, q="NAME_3") == [channels[3]]
+    assert await list_channels(client, key, q=str(channels[4])) == [channels[4]]  # its title
+    assert await list_channels(client, key, q="%") == []
+    assert await list_channels(client, key, priority="high") == []
+    assert await list_channels(client, key, active=False) == []
     seen, cursor = [], None
     while True:
         page = (
@@ -111,7 +113,7 @@ async def test_the_feed_is_exact_over_all_pages(
     assert len(expected) == 28
 
 
-async def account_of(admin: Admin, owner: TenantId, *channels: ChannelId) -> int:
+async def make_account(admin: Admin, owner: TenantId, *channels: ChannelId) -> int:
     """An account at work that can open these channels."""
     account_id: int = await admin.fetchval(
         "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", owner
@@ -136,8 +138,8 @@ async def test_only_an_own_account_reads_at_once(
     channel_id = channels[0]
     where = f"/api/v1/channels/{channel_id}/poll"
     assert problem_of(await client.post(where, headers=key))[0] == 409
-    other = await account_of(admin, await make_tenant(system), channel_id)
-    own = await account_of(admin, tenant_id, channel_id)
+    other = await make_account(admin, await make_tenant(system), channel_id)
+    own = await make_account(admin, tenant_id, channel_id)
     await admin.execute(
         "UPDATE poll_schedule SET account_id = $1, claimed = true WHERE channel_id = $2", other, channel_id
     )
@@ -168,8 +170,8 @@ async def test_a_poll_tells_nothing_of_who_else_reads_the_channel(
     admin: Admin,
 ) -> None:
     """Own accounts can open the first channel; the second was brought by another tenant."""
-    own = await account_of(admin, tenant_id, channels[0])
-    other = await account_of(admin, await make_tenant(system), channels[1])
+    own = await make_account(admin, tenant_id, channels[0])
+    other = await make_account(admin, await make_tenant(system), channels[1])
     await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", other, channels[1])
     answers = [
         await client.post(f"/api/v1/channels/{channel_id}/poll", headers=key)
@@ -216,7 +218,7 @@ async def test_activity_counts_hours_in_a_zone_and_says_what_was_kept(
     assert (
         activity["freshness"]["promised_seconds"],
         activity["freshness"]["posts"],
-        activity["freshness"]["kept"],
+        activity["freshness"]["on_time"],
     ) == (900, 2, 1)
     assert activity["rhythm"]["median_seconds"] == 3000
     assert (await client.get(path, headers=key, params={"zone": "Nowhere/Land"})).status_code == 422

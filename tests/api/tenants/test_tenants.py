@@ -3,7 +3,7 @@
 import httpx
 
 from telegram_assistant.assembly import App
-from testkit.api_clients import OPERATOR, key_of, problem_of
+from testkit.api_clients import OPERATOR, create_key_header, problem_of
 from testkit.factories import fresh_number
 
 
@@ -34,7 +34,7 @@ async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(
     made = await create(client)
     known = await app.system.tenants.by_name(made["name"])
     assert known is not None
-    key = await key_of(app, known.tenant_id)
+    key = await create_key_header(app, known.tenant_id)
     assert (await client.get("/api/v1/me", headers=key)).status_code == 200
     path = f"/api/v1/tenants/{made['tenant_id']}"
     suspended = await client.post(
@@ -44,7 +44,7 @@ async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(
     problem = problem_of(await client.get("/api/v1/me", headers=key))
     assert problem == (
         403,
-        f"the tenant {made['name']} has been suspended by the operator: the bill was not paid",
+        f"the operator suspended the tenant {made['name']}: the bill was not paid",
     )
     assert (await client.post(f"{path}/resume", headers=OPERATOR)).json()["suspended_at"] is None
     assert (await client.get("/api/v1/me", headers=key)).status_code == 200

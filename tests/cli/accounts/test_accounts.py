@@ -19,7 +19,7 @@ from testkit.factories import make_tenant
 type Ask = Callable[..., tuple[int, str]]
 
 
-def done[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
+def run_in_app[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
     async def run() -> T:
         async with assemble(read_settings(database), with_accounts=True) as assembled:
             return await work(assembled)
@@ -37,18 +37,18 @@ def account_id(database: dict[str, str]) -> AccountId:
         await accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
         return account_id
 
-    return done(database, make)
+    return run_in_app(database, make)
 
 
 @pytest.fixture
 def line(runner: CliRunner, account_id: AccountId) -> Callable[[], str]:
     """The account's line in the list."""
 
-    def read() -> str:
+    def read_line() -> str:
         output = runner.invoke(app, ["accounts", "list"], env={"TZ": "Europe/Moscow"}).stdout
         return next(line for line in output.splitlines() if line.startswith(f"│{account_id} "))
 
-    return read
+    return read_line
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def test_the_list_says_what_is_wrong(line: Callable[[], str]) -> None:
 def test_the_list_says_what_is_left_alone_and_until_when(
     line: Callable[[], str], database: dict[str, str], account_id: AccountId
 ) -> None:
-    done(
+    run_in_app(
         database,
         lambda assembled: assembled.system.limits.keep(
             account_id, "contacts.resolveUsername", SavedMeter(blocked_seconds=12_167)
         ),
     )
-    done(
+    run_in_app(
         database,
         lambda assembled: assembled.system.limits.keep(
             account_id, "messages.getHistory", SavedMeter(pace=0.7)
@@ -125,7 +125,7 @@ def test_a_key_is_printed_that_works_and_never_twice_the_same(runner: CliRunner)
 def test_the_risk_of_an_account_is_said_with_its_reasons(
     runner: CliRunner, database: dict[str, str], account_id: AccountId
 ) -> None:
-    tenant = done(database, lambda assembled: named_tenant_of(assembled, account_id))
+    tenant = run_in_app(database, lambda assembled: load_tenant_name(assembled, account_id))
     output = runner.invoke(app, ["accounts", "risk", "--tenant", tenant]).stdout
     assert f"account {account_id}" in output
     assert "lost" in output
@@ -135,7 +135,7 @@ def test_the_risk_of_an_account_is_said_with_its_reasons(
     assert "there is no tenant" in runner.invoke(app, ["accounts", "risk", "--tenant", "nobody"]).stderr
 
 
-async def named_tenant_of(assembled: App, account_id: AccountId) -> str:
+async def load_tenant_name(assembled: App, account_id: AccountId) -> str:
     return next(
         account.tenant
         for account in await assembled.system.accounts.all()

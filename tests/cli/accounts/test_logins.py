@@ -13,7 +13,7 @@ from telegram_assistant.cli.commands.accounts import logins as login
 from telegram_assistant.cli.drawing import BORDER
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_simulator.control.operations import Control
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
@@ -59,12 +59,12 @@ async def test_a_person_logs_in_and_the_account_is_used(
     output = result.stdout
     number = await admin.fetchval("SELECT account_id FROM telegram_accounts")
     assert result.exit_code == 0, result.output
-    assert "That code is wrong." in output
+    assert "This code is wrong." in output
     assert PASSWORD not in output
     assert output.endswith(
         f"account {number} (+7999*****01) is logged in; the ingest role starts to use it.\n"
     )
-    await until(lambda: _held(admin))
+    await until(lambda: _is_held(admin))
     assert state(sim)["double_use"] == 0
 
 
@@ -74,10 +74,10 @@ async def test_a_code_is_drawn_scanned_and_the_password_asked_for(
 ) -> None:
     control.account(DIGITS, password=PASSWORD, home_dc=4)
     running = asyncio.ensure_future(tga("accounts", "login", "--qr", typed=f"{PASSWORD}!\n{PASSWORD}\n"))
-    await until(lambda: _shown(sim))
+    await until(lambda: _has_token(sim))
     (token,) = sim.login_tokens
     await asyncio.sleep(0.5)  # for the command to see what was shown
-    People(sim).accept_login(DIGITS)
+    OtherApps(sim).accept_login(DIGITS)
     result = await running
     assert result.exit_code == 0, result.output
     link = f"tg://login?token={base64.urlsafe_b64encode(token).decode().rstrip('=')}"
@@ -85,7 +85,7 @@ async def test_a_code_is_drawn_scanned_and_the_password_asked_for(
     assert modules_in(result.stdout) == [
         [bool(module) for module in row] for row in segno.make_qr(link, error="l").matrix
     ]
-    assert "That password is wrong." in result.stdout
+    assert "This password is wrong." in result.stdout
     assert "(+7999*****01) is logged in" in result.stdout
 
 
@@ -99,8 +99,11 @@ async def test_what_stands_in_the_way_is_told_in_words(tga: Tga, control: Contro
     control.account(DIGITS, state="banned")
     refused = await tga("accounts", "login", "--phone", f"+{DIGITS}")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "Telegram has banned or deleted this account (PhoneNumberBannedError).\n" in refused.stderr
-    assert "there is no tenant nobody.\n" in (await tga("accounts", "login", "--tenant", "nobody")).stderr
+    assert "Telegram banned or deleted this account (PhoneNumberBannedError).\n" in refused.stderr
+    assert (
+        "there is no tenant 'nobody'; create it"
+        in (await tga("accounts", "login", "--tenant", "nobody")).stderr
+    )
 
 
 async def test_without_an_ingest_role_one_is_told_to_start_it(
@@ -123,11 +126,11 @@ def modules_in(drawn: str) -> list[list[bool]]:
     return [row[BORDER:-BORDER] for row in rows[BORDER : BORDER + size]]
 
 
-async def _shown(sim: Simulator) -> bool:
+async def _has_token(sim: Simulator) -> bool:
     return bool(sim.login_tokens)
 
 
-async def _held(admin: Admin) -> bool:
+async def _is_held(admin: Admin) -> bool:
     return bool(
         await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE lease_owner IS NOT NULL")
     )

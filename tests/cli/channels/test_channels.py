@@ -30,7 +30,7 @@ from telegram_assistant.stores.postgres.channels.planning import Load
 from testkit.factories import fresh_number, make_channel, make_subscription, make_tenant
 
 
-def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
+def run_in_app[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
     async def run() -> T:
         async with assemble(read_settings(database), with_accounts=True) as assembled:
             return await work(assembled)
@@ -40,45 +40,45 @@ def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) 
 
 @pytest.fixture
 def tenant(database: dict[str, str]) -> str:
-    return named_tenant(database)
+    return make_tenant_name(database)
 
 
-def named_tenant(database: dict[str, str]) -> str:
+def make_tenant_name(database: dict[str, str]) -> str:
     name = f"tenant {fresh_number()}"
-    connected(database, lambda assembled: assembled.system.tenants.ensure(name))
+    run_in_app(database, lambda assembled: assembled.system.tenants.ensure(name))
     return name
 
 
-def known_channel(database: dict[str, str], title: str = "Городские новости") -> str:
+def make_known_channel(database: dict[str, str], title: str = "Городские новости") -> str:
     """A channel that an account has found before; its name."""
     number = fresh_number()
     channel = Channel(channel_id=ChannelId(number), title=title, username=f"name{number}")
-    connected(database, lambda assembled: assembled.system.channels.register(channel))
+    run_in_app(database, lambda assembled: assembled.system.channels.register(channel))
     return f"name{number}"
 
 
-def followed_channel(database: dict[str, str], tenant: str, **options: Any) -> str:
+def make_followed_channel(database: dict[str, str], tenant: str, **options: Any) -> str:
     """A channel that the tenant follows; its name."""
-    name = known_channel(database)
+    name = make_known_channel(database)
 
     async def follow(assembled: App) -> None:
         known, channel = (
             await assembled.system.tenants.ensure(tenant),
-            await assembled.system.channels.named(name),
+            await assembled.system.channels.find_by_username(name),
         )
         assert channel is not None
         await assembled.system.channels.subscribe(
             known.tenant_id, Subscription(channel_id=channel.channel_id, **options)
         )
 
-    connected(database, follow)
+    run_in_app(database, follow)
     return name
 
 
 def test_a_followed_channel_is_listed_exported_and_left(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    name = followed_channel(database, tenant, folder="Город", priority=Priority.HIGH)
+    name = make_followed_channel(database, tenant, folder="Город", priority=Priority.HIGH)
     listed = runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout
     assert all(word in listed for word in ("Городские новости", f"@{name}", "Город", "high", "active"))
     exported = runner.invoke(app, ["channels", "export", "--tenant", tenant]).stdout
@@ -95,29 +95,29 @@ def test_a_followed_channel_is_listed_exported_and_left(
 def test_a_channel_shows_its_health_and_activity(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    name = followed_channel(database, tenant, priority=Priority.LOW)
+    name = make_followed_channel(database, tenant, priority=Priority.LOW)
     result = runner.invoke(app, ["channels", "show", f"@{name}", "--tenant", tenant])
     assert result.exit_code == 0, result.output
     assert all(
         words in result.stdout
-        for words in ("Городские новости", "unreadable", "promised within 1:00:00: kept for 0 of 0 posts")
+        for words in ("Городские новости", "unreadable", "promised within 1:00:00; 0 of 0 posts")
     )
 
 
 def test_following_again_says_so_and_keeps_the_options_that_are_not_given(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    name = followed_channel(database, tenant, history_days=EVERYTHING_DAYS, priority=Priority.HIGH)
+    name = make_followed_channel(database, tenant, history_days=EVERYTHING_DAYS, priority=Priority.HIGH)
     again = runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant, "--folder", "Город"])
     assert (again.exit_code, again.stdout) == (0, f"@{name}: already followed (Городские новости)\n")
 
-    async def read(assembled: App) -> FollowedChannel:
+    async def load_channel(assembled: App) -> FollowedChannel:
         (channel,) = await assembled.tenant(
             (await tenant_named(assembled, tenant)).tenant_id
         ).followed.channels()
         return channel
 
-    subscribed = connected(database, read)
+    subscribed = run_in_app(database, load_channel)
     assert (subscribed.folder, subscribed.history_days, subscribed.priority) == (
         "Город",
         EVERYTHING_DAYS,
@@ -128,12 +128,12 @@ def test_following_again_says_so_and_keeps_the_options_that_are_not_given(
 def test_a_list_is_imported_and_one_wrong_line_does_not_stop_the_others(
     runner: CliRunner, database: dict[str, str], tenant: str, tmp_path: Path
 ) -> None:
-    name = followed_channel(database, tenant)
+    name = make_followed_channel(database, tenant)
     file = tmp_path / "channels.txt"
     file.write_text(f"@{name}\nhttps://example.org\n", encoding="utf-8")
     done = runner.invoke(app, ["channels", "import", str(file), "--tenant", tenant])
     assert "already followed" in done.stdout
-    assert "names no channel" in done.stderr
+    assert "is not a channel" in done.stderr
     assert done.exit_code == 1
 
 
@@ -145,7 +145,7 @@ def test_a_request_waits_with_its_reason_and_an_invitation_is_not_printed(
         ["channels", "add", "@not_seen_yet", "https://t.me/+AbCdEfGhIjKl", "--tenant", tenant, "--wait", "0"],
     )
     assert "@not_seen_yet: waits: no account can do it: log one in" in done.stdout
-    assert "https://t.me/+AbCd…: waits: it needs an account of your own: log one in" in done.stdout
+    assert "https://t.me/+AbCd…: waits: this needs an account of your own: log one in" in done.stdout
     assert "`tga channels requests` shows which requests wait" in done.stdout
     requests = runner.invoke(app, ["channels", "requests", "--tenant", tenant]).stdout
     assert all(word in requests for word in ("@not_seen_yet", "https://t.me/+AbCd…", "open", "log one in"))
@@ -172,8 +172,8 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(
         await accounts.set_state(account_id, AccountState.ACTIVE)
         await accounts.take("the ingest role")
 
-    connected(database, log_in)
-    name = followed_channel(database, tenant)
+    run_in_app(database, log_in)
+    name = make_followed_channel(database, tenant)
     file = tmp_path / "channels.txt"
     file.write_text(
         "\n".join(
@@ -201,7 +201,7 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(
 def test_coverage_says_what_is_missing_and_why(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    followed_channel(database, tenant)
+    make_followed_channel(database, tenant)
     output = runner.invoke(app, ["channels", "coverage", "--tenant", tenant]).stdout
     assert "unreadable" in output
     assert "no account can open it yet" in output
@@ -210,7 +210,7 @@ def test_coverage_says_what_is_missing_and_why(
 def test_a_poll_and_a_verification_are_asked_for(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    name = followed_channel(database, tenant)
+    name = make_followed_channel(database, tenant)
     assert (
         "is scheduled"
         in runner.invoke(
@@ -220,7 +220,9 @@ def test_a_poll_and_a_verification_are_asked_for(
     assert runner.invoke(app, ["channels", "verify", "--tenant", tenant]).stdout.startswith(
         "1 channels will be read again"
     )
-    assert "is not followed" in runner.invoke(app, ["channels", "poll", "@nobody", "--tenant", tenant]).stderr
+    assert (
+        "you do not follow" in runner.invoke(app, ["channels", "poll", "@nobody", "--tenant", tenant]).stderr
+    )
 
 
 def test_a_tenant_that_does_not_exist_is_named(runner: CliRunner) -> None:
@@ -239,7 +241,7 @@ def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database:
             await assembled.redis.set(f"parse_hwm:{number}", "2026-11-01T00:00:00+00:00")
 
     runner.invoke(app, ["scheduler", "reset"])  # of what other tests have left
-    connected(database, leave_marks)
+    run_in_app(database, leave_marks)
     assert (
         runner.invoke(app, ["scheduler", "reset"]).stdout == "The lock was deleted, and 3 high-water marks.\n"
     )
@@ -268,10 +270,10 @@ def test_a_reset_of_the_scheduler_makes_channels_due_that_wait_for_a_former_floo
         await admin.close()
 
     runner.invoke(app, ["scheduler", "reset"])  # of what other tests have left
-    connected(database, put_back)
+    run_in_app(database, put_back)
     lines = [
         "There was no lock, and 0 high-water marks.",
-        "1 channel waited for the end of a flood that is over, and is due now.",
+        "1 channel that waited for the end of a flood wait is due now.",
     ]
     assert runner.invoke(app, ["scheduler", "reset"]).stdout.splitlines() == lines
     assert runner.invoke(app, ["scheduler", "reset"]).stdout.splitlines() == lines[:1]
@@ -283,7 +285,7 @@ def test_joined_channels_are_listed_and_picked_by_their_ids(
     assert "no list yet" in runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
     number = fresh_number()
 
-    async def listed(assembled: App) -> None:
+    async def store_joined(assembled: App) -> None:
         known = await assembled.system.tenants.ensure(tenant)
         account_id = await assembled.system.accounts.add(known.tenant_id)
         joined = FoundChannel(
@@ -295,7 +297,7 @@ def test_joined_channels_are_listed_and_picked_by_their_ids(
             known.tenant_id, account_id, uuid4(), [joined], at=datetime.now(UTC)
         )
 
-    connected(database, listed)
+    run_in_app(database, store_joined)
     output = runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
     assert all(words in output for words in (str(number), "Клуб чтецов", "private", "tga channels pick"))
     picked = runner.invoke(app, ["channels", "pick", str(number), "--tenant", tenant, "--wait", "0"])
@@ -315,7 +317,7 @@ def test_failed_requests_are_tried_again(runner: CliRunner, database: dict[str, 
         )
         return str(request.request_id)
 
-    request_id = connected(database, fail)
+    request_id = run_in_app(database, fail)
     assert (
         "no channel"
         in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "failed"]).stdout
@@ -324,7 +326,7 @@ def test_failed_requests_are_tried_again(runner: CliRunner, database: dict[str, 
     assert runner.invoke(app, ["channels", "retry", request_id, "--tenant", tenant]).stdout.startswith(
         "1 tried again"
     )
-    connected(database, fail)
+    run_in_app(database, fail)
     assert runner.invoke(app, ["channels", "retry", "--all", "--tenant", tenant]).stdout.startswith(
         "1 tried again"
     )

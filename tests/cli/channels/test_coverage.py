@@ -7,11 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from rich.console import Console
 
+from telegram_assistant.api.endpoints.channels.coverage import CoverageSummaryResponse
 from telegram_assistant.cli.commands.channels.coverage import draw_coverage
-from telegram_assistant.domain.channels.coverage import CoverageState, CoverageStatus
-from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.reasons import quote
-from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
+from telegram_assistant.domain.channels.coverage import CoverageState
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WHY = "no account can open it any more: it is private now, and whoever was in it was put out by its owner"
@@ -20,9 +18,18 @@ WHY = "no account can open it any more: it is private now, and whoever was in it
 @pytest.mark.parametrize("columns", [60, 120, 200])
 def test_every_word_is_there_and_no_line_is_longer_than_the_window(columns: int) -> None:
     output = io.StringIO()
-    status = CoverageStatus(CoverageState.UNREADABLE, quote(WHY), NOON)
-    channel = ChannelCoverage(
-        ChannelId(1), "Новости города [и области]", "gorod", NOON, NOON, NOON, 0, status
+    channel = CoverageSummaryResponse(
+        channel_id=1,
+        title="Новости города [и области]",
+        state=CoverageState.UNREADABLE,
+        complete=False,
+        why=WHY,
+        until=NOON,
+        floor_at=NOON,
+        newest_posted_at=NOON,
+        checked_at=NOON,
+        missing_ids=0,
+        summary="",
     )
     draw_coverage(
         [channel], console=Console(file=output, width=columns, soft_wrap=True), zone=ZoneInfo("Europe/Moscow")

@@ -9,7 +9,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from testkit.factories import fresh_number
-from tests.cli.channels.test_channels import connected, tenant
+from tests.cli.channels.test_channels import run_in_app, tenant
 
 __all__ = ["tenant"]
 
@@ -36,18 +36,18 @@ def follow(database: dict[str, str], tenant: str) -> str:
             folder, put_in=[ChannelId(number)], readable=[ChannelId(number)], taken_out=[]
         )
 
-    connected(database, work)
+    run_in_app(database, work)
     return f"Channel {number}"
 
 
 def test_a_folder_waits_for_the_account_that_is_named(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    number = connected(database, lambda assembled: an_account(assembled, tenant))
+    number = run_in_app(database, lambda assembled: an_account(assembled, tenant))
     done = runner.invoke(
         app, ["folders", "add", "Новости", "--tenant", tenant, "--account", str(number), "--wait", "0"]
     )
-    assert done.stdout.startswith("folder Новости: waits: it needs an account of your own: log one in\n")
+    assert done.stdout.startswith("folder Новости: waits: this needs an account of your own: log one in\n")
     listed = runner.invoke(app, ["channels", "requests", "--tenant", tenant]).stdout
     assert "folder Новости" in listed
 
@@ -55,7 +55,7 @@ def test_a_folder_waits_for_the_account_that_is_named(
 def test_the_account_of_another_tenant_is_refused(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
-    number = connected(database, lambda assembled: an_account(assembled, f"{tenant} beside"))
+    number = run_in_app(database, lambda assembled: an_account(assembled, f"{tenant} beside"))
     refused = runner.invoke(app, ["folders", "add", "Новости", "--tenant", tenant, "--account", str(number)])
     assert (refused.exit_code, refused.stderr) == (
         1,

@@ -4,13 +4,13 @@ from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
-from tests.cli.channels.test_channels import connected, named_tenant
+from tests.cli.channels.test_channels import make_tenant_name, run_in_app
 
 
 def test_a_person_chooses_when_digests_come_and_what_interests_them(
     runner: CliRunner, database: dict[str, str]
 ) -> None:
-    tenant = named_tenant(database)
+    tenant = make_tenant_name(database)
 
     async def join(assembled: App) -> None:
         known = await assembled.system.tenants.ensure(tenant)
@@ -20,8 +20,8 @@ def test_a_person_chooses_when_digests_come_and_what_interests_them(
         done = runner.invoke(app, [*words, "--tenant", tenant])
         return " ".join((done.stdout + done.stderr).split())
 
-    assert "say which person" in tga("digest", "plan")
-    connected(database, join)
+    assert "name a person" in tga("digest", "plan")
+    run_in_app(database, join)
     assert "No digests come" in tga("digest", "plan")
     assert "come at 08:00 (Europe/Moscow), on days 1, 5, 5 stories" in tga(
         "digest",

@@ -22,7 +22,7 @@ from tests.vectors.indexed import (
     index_of,
     land,
     make_followed_channel,
-    opened_with_vectors,
+    open_with_vectors,
     vectors_in,
 )
 
@@ -52,7 +52,7 @@ async def test_vectors_are_made_anew_by_whoever_has_them(
         assert "vectors: 0 of about" in progress.decode()
         return output.decode()
 
-    async with opened_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as running:
+    async with open_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as running:
         channel_id, _ = await make_followed_channel(running.system)
         await index_of(running).write(await land(running.system, channel_id, "Snow", "Rain", "Ice"))
         if is_running:
@@ -76,7 +76,7 @@ async def test_vectors_are_made_anew_by_whoever_has_them(
     if not is_running:
         printed = await command()
     assert printed.strip() == "3 posts are in the new collection, and searches use it."
-    async with opened_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as again:
+    async with open_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as again:
         assert await index_of(again).vectors.collections() == {SPACE.collection(2): SPACE.name}
         assert await index_of(again).vectors.count(SPACE.collection(2)) == 3
 

@@ -15,11 +15,11 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, StreamSource
+from telegram_assistant.streams.entries import PAYLOAD, DeadLettered, Entry, StreamSource
 from telegram_assistant.streams.keys import stopped_key, stream_key
 from telegram_assistant.streams.stage import bind
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
-from tests.streams.conftest import parsed
+from tests.streams.conftest import parsed_event
 
 KEY = stream_key(PostParsed, Lane.LIVE)
 
@@ -35,18 +35,20 @@ def prepare(database: dict[str, str], work: Any) -> Any:
     return asyncio.run(run())
 
 
-def bury(database: dict[str, str], *numbers: int) -> list[int]:
+def add_dead_letters(database: dict[str, str], *numbers: int) -> list[int]:
     async def work(assembled: App) -> list[int]:
         source = StreamSource(KEY, Lane.LIVE, 0, PostParsed)
         letters = [
-            Buried(
-                Entry(source, f"{number}-0".encode(), parsed(number).model_dump_json().encode(), None, 5),
+            DeadLettered(
+                Entry(
+                    source, f"{number}-0".encode(), parsed_event(number).model_dump_json().encode(), None, 5
+                ),
                 f"ValueError: {number}",
                 "Traceback …",
             )
             for number in numbers
         ]
-        await assembled.system.dead_letters.bury("post_persistence", letters)
+        await assembled.system.dead_letters.add("post_persistence", letters)
         return sorted(
             letter.dead_letter_id for letter in await assembled.system.dead_letters.newest("post_persistence")
         )
@@ -67,7 +69,7 @@ def entries(database: dict[str, str]) -> list[dict[bytes, bytes]]:
 def test_dead_letters_are_listed_shown_replayed_and_discarded(
     runner: CliRunner, database: dict[str, str]
 ) -> None:
-    first, second, third = bury(database, 7, 8, 9)
+    first, second, third = add_dead_letters(database, 7, 8, 9)
     listed = runner.invoke(app, ["dead-letters", "list"]).stdout
     assert all(text in listed for text in (str(first), "post_persistence", "1/7", "ValueError: 7"))
     output = runner.invoke(app, ["dead-letters", "show", str(first)]).stdout
@@ -91,7 +93,7 @@ def test_dead_letters_are_listed_shown_replayed_and_discarded(
 
 
 def test_dead_letters_must_be_named(runner: CliRunner, database: dict[str, str]) -> None:
-    bury(database, 7)
+    add_dead_letters(database, 7)
     result = runner.invoke(app, ["dead-letters", "discard"])
     assert result.exit_code == 2
     assert "--stage" in result.stderr
@@ -103,7 +105,7 @@ def test_the_table_of_stages_is_printed_once_where_nobody_watches(
     async def work(assembled: App) -> None:
         await assembled.redis.xgroup_create(KEY, "post_persistence", id="0", mkstream=True)
         for number in range(3):
-            await assembled.redis.xadd(KEY, {PAYLOAD: parsed(number + 1).model_dump_json()})
+            await assembled.redis.xadd(KEY, {PAYLOAD: parsed_event(number + 1).model_dump_json()})
 
     prepare(database, work)
     result = runner.invoke(app, ["streams"])
@@ -195,7 +197,7 @@ def test_search_prints_the_posts_of_the_tenants_channels_only(
         post = make_post(channel_id=channel_id, message_id=5, text="Мосты разводят ночью [ремонт]")
         await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
         await post_persistence(
-            [parsed(5, channel_id=channel_id)], **bind(post_persistence, assembled.collaborators)
+            [parsed_event(5, channel_id=channel_id)], **bind(post_persistence, assembled.collaborators)
         )
         return channel_id
 

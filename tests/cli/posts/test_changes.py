@@ -10,13 +10,13 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit.factories import follow_long_ago, make_deleted, make_page, make_post
-from tests.cli.channels.test_channels import connected, known_channel, named_tenant
+from tests.cli.channels.test_channels import make_known_channel, make_tenant_name, run_in_app
 
 
 def test_edits_and_deletions_are_shown_with_what_exactly_changed(
     runner: CliRunner, database: dict[str, str]
 ) -> None:
-    name, tenant = known_channel(database), named_tenant(database)
+    name, tenant = make_known_channel(database), make_tenant_name(database)
     now = datetime.now(UTC)
 
     async def live(assembled: App) -> None:
@@ -37,7 +37,7 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(
             await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
         await make_deleted(assembled.system, channel_id, at=now)
 
-    connected(database, live)
+    run_in_app(database, live)
     output = runner.invoke(app, ["changes", "--tenant", tenant]).stdout
     assert "Погибли [-12-]{+15+} человек" in output
     assert "[-12-]{+15+}" in runner.invoke(app, ["changes", "--tenant", tenant], env={"NO_COLOR": "1"}).stdout

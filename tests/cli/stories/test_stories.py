@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post
 from testkit.programs import tga
 from testkit.stories import store_story
-from tests.cli.channels.test_channels import connected, named_tenant
+from tests.cli.channels.test_channels import make_tenant_name, run_in_app
 
 
 def tell_story(tenant: str, database: dict[str, str]) -> list[PostId]:
@@ -38,14 +38,14 @@ def tell_story(tenant: str, database: dict[str, str]) -> list[PostId]:
         await store_story(admin, posts, [(posts[1], posts[0], LinkKind.COPY, 9.0, False)])
         await admin.close()
 
-    connected(database, tell)
+    run_in_app(database, tell)
     return posts
 
 
 def test_commands_about_stories_write_nothing_beside_their_answer(
     database: dict[str, str], tmp_path: Path
 ) -> None:
-    tenant = named_tenant(database)
+    tenant = make_tenant_name(database)
     post = tell_story(tenant, database)[0]
     commands = (("stories", str(post)), ("digest",), ("trends",))
     assert {
@@ -56,7 +56,7 @@ def test_commands_about_stories_write_nothing_beside_their_answer(
 def test_a_story_is_listed_once_and_shown_with_who_told_it_when(
     runner: CliRunner, database: dict[str, str]
 ) -> None:
-    tenant = named_tenant(database)
+    tenant = make_tenant_name(database)
     assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
     posts = tell_story(tenant, database)
     listed = runner.invoke(app, ["stories", "--tenant", tenant]).stdout
@@ -69,6 +69,13 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(
     assert "Осмотр опор нашёл 12 трещин." in output
     assert f"copy of {posts[0]}" in output
     assert runner.invoke(app, ["stories", "1/1", "--tenant", tenant]).exit_code != 0
+
+    taken_out = runner.invoke(app, ["stories", str(posts[1]), "--take-out", "--tenant", tenant]).stdout
+    assert "Городские новости" not in taken_out
+    assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
+    back = runner.invoke(app, ["stories", str(posts[1]), "--put-back", "--tenant", tenant]).stdout
+    assert "Городские новости" in back
+    assert runner.invoke(app, ["stories", "--take-out", "--tenant", tenant]).exit_code != 0
 
     def interests(*words: str) -> str:
         done = runner.invoke(

@@ -109,4 +109,4 @@ def test_models_are_listed_and_a_missing_hub_is_said_in_words(runner: CliRunner,
     assert "Download one: tga models pull" in runner.invoke(app, ["models", "list"], env=environ).output
     result = runner.invoke(app, ["models", "pull"], env=environ)
     assert result.exit_code == 1
-    assert "cannot be fetched" in result.output + result.stderr
+    assert "cannot be downloaded" in result.output + result.stderr

@@ -1,5 +1,6 @@
 """`tga tags` and `tga retag`."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -47,12 +48,23 @@ async def test_a_tenant_hides_renames_and_shows_tags(
     assert "there is no tenant" in (await tell(runner, ["tags", "list", "--tenant", "nobody"])).output
 
 
+async def test_the_state_of_every_tag_is_listed_with_those_that_channels_proposed(
+    runner: CliRunner, system: SystemStores
+) -> None:
+    name, _ = await make_named_tenant(system)
+    command = ["tags", "list", "--tenant", name, "--language", "ru", "--proposed"]
+    items = json.loads((await tell(runner, [*command, "--json"])).stdout)["items"]
+    assert {"state", "channels"} <= items[0].keys()
+    output = (await tell(runner, command)).output
+    assert all(item["tag"] in output and item["state"] in output for item in items)
+
+
 async def history(app: App, policy: AiPolicy) -> tuple[ChannelId, TenantId, list[PostId]]:
     """Posts of three days ago that have passed the pipeline without tags."""
     channel_id, (tenant_id,) = await follow(app, policy)
     old = datetime.now(UTC) - timedelta(days=3)
     posts = await land(app, channel_id, *[f"Цены выросли на {uuid4()}" for _ in range(5)], posted_at=old)
-    await app.system.outbox.done([(post, 1) for post in posts])
+    await app.system.outbox.mark_finished([(post, 1) for post in posts])
     return channel_id, tenant_id, posts
 
 
@@ -75,7 +87,7 @@ async def test_history_goes_through_the_bulk_lane_again_once_and_only_what_is_ou
             == 5
         )
         await tag(app, posts)
-        await app.system.outbox.done([(post, 1) for post in posts])
+        await app.system.outbox.mark_finished([(post, 1) for post in posts])
         assert "have tags of the current version" in (await tell(runner, command)).output
         await admin.execute(
             "UPDATE post_enrichment SET model = 'words/0' WHERE channel_id = $1 AND message_id <= 2",

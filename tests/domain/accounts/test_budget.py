@@ -37,7 +37,7 @@ def histories(draw: st.DrawFn) -> tuple[MethodBudget, list[tuple[str, float]]]:
     return budget, draw(st.lists(happenings, max_size=60))
 
 
-def asked(budget: MethodBudget, happenings: list[tuple[str, float]]) -> list[float]:
+def send_requests(budget: MethodBudget, happenings: list[tuple[str, float]]) -> list[float]:
     """When requests were sent by one who asks as soon as it may, is told to wait,
     and starts again from what was written down.
     """
@@ -57,7 +57,7 @@ def asked(budget: MethodBudget, happenings: list[tuple[str, float]]) -> list[flo
                 budget, written and replace(written, tokens_age_seconds=ago, pace_age_seconds=ago), now
             )
         if what == "flood" or (what == "ask" and budget.is_kept):
-            written, written_at = meter.kept(now), now
+            written, written_at = meter.take_snapshot(now), now
     return sent
 
 
@@ -66,7 +66,7 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_what_refills_in_it(
     history: tuple[MethodBudget, list[tuple[str, float]]],
 ) -> None:
     budget, happenings = history
-    sent = asked(budget, happenings)
+    sent = send_requests(budget, happenings)
     for first, begun in enumerate(sent):
         for last in range(first, len(sent)):
             for limit in budget.limits:
@@ -92,7 +92,7 @@ def greedy(method: str, floods: Floods, *, days: float, hand: random.Random) -> 
         meter = meter.take(now, cost)
         done += 1
         if hand.random() < 0.05:
-            meter = meter_of(budget, meter.kept(now), now)
+            meter = meter_of(budget, meter.take_snapshot(now), now)
     return done
 
 
@@ -154,7 +154,7 @@ def test_history_goes_slower_after_a_flood_and_recovers_by_two_percent_an_hour()
     assert [once.pace_at(0), twice.pace_at(0)] == pytest.approx([0.7, 0.49])
     assert twice.pace_at(10 * HOUR) == pytest.approx(0.49 + 10 * RECOVERY_PER_HOUR)
     assert twice.pace_at(10 * DAY) == 1
-    restarted = meter_of(HISTORY, twice.kept(0.0), 50.0)
+    restarted = meter_of(HISTORY, twice.take_snapshot(0.0), 50.0)
     assert restarted.pace_at(50.0) == pytest.approx(0.49)
     slowest = once
     for _ in range(50):

@@ -49,7 +49,7 @@ def test_an_invitation_is_told_from_a_name(written: str) -> None:
 def test_a_link_to_a_folder_is_told_from_a_channel_and_not_printed_in_full(written: str) -> None:
     reference = parse_reference(written)
     assert reference == Reference("AbCdEf_123-xyz", ReferenceKind.LIST)
-    assert reference.shown == "https://t.me/addlist/AbCd…"
+    assert reference.display_text == "https://t.me/addlist/AbCd…"
 
 
 @pytest.mark.parametrize("written", ["https://t.me/+AbCdEf", "https://t.me/addlist/AbCdEf"])
@@ -81,5 +81,5 @@ OF_THE_APP = [
 
 @pytest.mark.parametrize("written", [*NONSENSE, *OF_THE_APP])
 def test_nonsense_is_refused_in_words(written: str) -> None:
-    with pytest.raises(Rejected, match="names no channel"):
+    with pytest.raises(Rejected, match="is not a channel"):
         parse_reference(written)

@@ -63,7 +63,12 @@ def test_a_channel_read_by_its_preview_says_what_that_means() -> None:
     assert read.state is CoverageState.PREVIEW
     assert all(
         word in str(read.why)
-        for word in ("public preview", "rounded", "no media", "deleted and restricted posts are not seen")
+        for word in (
+            "public preview",
+            "rounded",
+            "no original files",
+            "deleted and restricted posts are invisible",
+        )
     )
     assert status_of(replace(facts, parked_reason=quote("no preview"))) == CoverageStatus(
         CoverageState.UNREADABLE, quote("no preview")

@@ -33,7 +33,7 @@ def assess(
         "last_polled_at": None if ago is None else NOW - timedelta(minutes=ago),
         **more,
     }
-    return assess_health(status, priority=priority, now=NOW, **facts)  # type: ignore[arg-type]  # the facts of the test
+    return assess_health(status, priority=priority, now=NOW, **facts)  # type: ignore[arg-type]  # of any type
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_account_that_waits_for_telegram_is_the_reason_for_being_late_and_say
     assert (late.health, late.why, str(late.next)) == (
         ChannelHealth.LATE,
         ACCOUNT_WAITS,
-        "it goes on at 2026-11-16 13:00",
+        "it continues at 2026-11-16 13:00",
     )
 
 

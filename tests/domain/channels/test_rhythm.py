@@ -47,7 +47,7 @@ def usual(posts_a_day: float, now: float = MONDAY) -> Rhythm:
     return Rhythm(known.since, known.level, now, rate(known, now) * BURST_MEMORY_SECONDS, now)
 
 
-def followed(posted: list[float], now: float) -> Rhythm:
+def make_rhythm(posted: list[float], now: float) -> Rhythm:
     return new_rhythm(posted, now, since=now - 20 * DAY)
 
 
@@ -61,7 +61,7 @@ def test_a_steady_channel_is_left_alone_for_one_over_the_square_root_of_its_rate
 def test_the_posts_expected_meanwhile_have_waited_for_the_price(
     posted: list[float], profile: Profile, cost: float, now: float
 ) -> None:
-    rhythm = followed([now - age for age in posted], now)
+    rhythm = make_rhythm([now - age for age in posted], now)
     waits = wait_seconds(rhythm, profile, now=now, price=cost, max_seconds=6 * HOUR)
     steps = 600
     middles = [waits * (number + 0.5) / steps for number in range(steps)]
@@ -84,7 +84,7 @@ def intensity(rhythm: Rhythm, profile: Profile, now: float, later: float) -> flo
 def test_one_more_post_never_makes_the_next_poll_later(
     posted: list[float], more: float, profile: Profile, cost: float, now: float
 ) -> None:
-    few, many = (followed([now - age for age in some], now) for some in (posted, [*posted, more]))
+    few, many = (make_rhythm([now - age for age in some], now) for some in (posted, [*posted, more]))
     waits = [wait_seconds(rhythm, profile, now=now, price=cost, max_seconds=NEVER) for rhythm in (few, many)]
     assert waits[1] <= waits[0] + 0.2
 
@@ -93,7 +93,7 @@ def test_one_more_post_never_makes_the_next_poll_later(
 def test_a_channel_of_four_times_the_weight_pays_a_quarter_of_the_price(
     posted: list[float], cost: float, weight: float, now: float
 ) -> None:
-    rhythm = followed([now - age for age in posted], now)
+    rhythm = make_rhythm([now - age for age in posted], now)
     weighed = wait_seconds(rhythm, FLAT, now=now, price=cost, weight=weight, max_seconds=NEVER)
     assert weighed == wait_seconds(rhythm, FLAT, now=now, price=cost / weight, max_seconds=NEVER)
 
@@ -141,7 +141,7 @@ def test_it_does_not_matter_how_many_polls_found_the_posts(posted: list[float], 
 
 @given(posted=ages, empty=st.floats(1.0, DAY), cost=prices)
 def test_a_poll_without_posts_has_nothing_to_write(posted: list[float], empty: float, cost: float) -> None:
-    rhythm = followed([MONDAY - age for age in posted], MONDAY)
+    rhythm = make_rhythm([MONDAY - age for age in posted], MONDAY)
     now = MONDAY + empty
     waits = [
         wait_seconds(variant, FLAT, now=now, price=cost, max_seconds=NEVER)

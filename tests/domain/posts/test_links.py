@@ -1,7 +1,8 @@
 import pytest
 
-from telegram_assistant.domain.posts.links import normal_url, urls_of
+from telegram_assistant.domain.posts.links import addresses_of, normal_url, urls_of
 from telegram_assistant.domain.posts.post import TextEntity
+from testkit.factories import make_post
 
 
 def test_links_are_found_where_telegram_marks_them_counted_in_its_units() -> None:
@@ -38,3 +39,18 @@ def test_the_same_page_has_the_same_address_and_what_is_no_page_has_none(
     address: str, normal: str | None
 ) -> None:
     assert normal_url(address) == normal
+
+
+def test_the_addresses_of_a_post_are_those_of_its_words_and_of_its_buttons() -> None:
+    buttons = [
+        {"text": "Buy", "url": "https://shop.example/a"},
+        {"text": "No", "url": "tg://x"},
+        {"text": "?"},
+    ]
+    post = make_post(
+        text="Read",
+        entities=(TextEntity("text_url", 0, 4, "https://paper.example/b"),),
+        facts={"buttons": buttons},
+    )
+    assert addresses_of(post) == ("https://paper.example/b", "https://shop.example/a")
+    assert addresses_of(make_post(facts={"buttons": "none"})) == ()

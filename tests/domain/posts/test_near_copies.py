@@ -3,7 +3,14 @@ from zlib import crc32
 
 import pytest
 
-from telegram_assistant.domain.posts.near_copies import Sketch, content_of, folded, is_copy, original_of
+from telegram_assistant.domain.posts.near_copies import (
+    Sketch,
+    content_of,
+    fold_text,
+    is_copy,
+    original_of,
+    without_surroundings,
+)
 from telegram_assistant.domain.posts.near_copies import sketch_of as keyed_sketch_of
 
 KEY = b"of this installation"
@@ -37,7 +44,7 @@ def sketch_of(text: str) -> Sketch:
 )
 def test_what_a_channel_puts_around_a_text_makes_no_other_text(copy: str) -> None:
     if copy.isupper() or "МОСТ" in copy:
-        assert folded(copy) == folded(NEWS)
+        assert fold_text(copy) == fold_text(NEWS)
     else:
         assert is_copy(sketch_of(copy), sketch_of(NEWS))
 
@@ -54,7 +61,7 @@ def test_what_a_channel_puts_around_a_text_makes_no_other_text(copy: str) -> Non
     ],
 )
 def test_a_last_sentence_of_the_news_is_no_call_to_follow(last: str) -> None:
-    assert folded(f"{NEWS}\n{last}") != folded(NEWS)
+    assert fold_text(f"{NEWS}\n{last}") != fold_text(NEWS)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,7 @@ WORDS = ["".join(letters) for letters in product("бвгдж", "аеиоу", "к
 def test_words_that_were_chosen_for_their_hashes_make_another_text() -> None:
     """What the sample sees of a text depends on a key, and added words count by their number as well."""
     news = f"{NEWS} {' '.join(WORDS[:126])}"
-    words = folded(news).split()
+    words = fold_text(news).split()
     seen = sorted(crc32(" ".join(pair).encode()) for pair in pairwise(words))[63]
     added = [words[-1]]
     while len(added) <= 41:  # each pair lies outside of what a sample of the smallest known hashes would hold
@@ -117,3 +124,36 @@ def test_sketches_of_two_keys_cannot_be_compared_and_contents_can() -> None:
     )
     assert not is_copy(here, there)
     assert here.content == content_of(f"⚡️ {NEWS}\n@channel")
+
+
+@pytest.mark.parametrize(
+    "dateline",
+    [
+        "SALLIN, May 28 (Norwire) -- ",
+        "SALLIN (Norwire, May 28) — ",
+        "SALLIN (Norwire) - ",
+        "САЛЛИН, 9 ноября — «Северинформ». ",
+        "САЛЛИН. 9 ноября. Северинформ — ",
+        "Саллин, 9 ноя - Факт Новости. ",
+    ],
+)
+def test_a_dateline_is_no_part_of_a_text(dateline: str) -> None:
+    assert without_surroundings(f"{dateline}{NEWS}") == NEWS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Саллин (Олдрен) — Нортвик: счёт 2:1",
+        "Мэр Нортвика, 9 ноября ушедший в отставку, вернулся",
+        "НОРТВИК — город на севере",
+    ],
+)
+def test_a_beginning_that_names_no_agency_and_no_date_stays(text: str) -> None:
+    assert without_surroundings(text) == text
+
+
+def test_letters_that_imitate_those_of_another_alphabet_are_replaced() -> None:
+    assert content_of("Сегодня дeнь oткрытых двepeй") == content_of("Сегодня день открытых дверей")
+    assert content_of("Nоrthwick opens") == content_of("Northwick opens")
+    assert without_surroundings("купил iPhoneом") == "купил iPhoneом"

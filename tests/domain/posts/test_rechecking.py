@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 channels = st.integers(1, 2**40).map(ChannelId)
 
 
+@pytest.mark.long
 @settings(max_examples=20)  # each asks up to 26,000 times
 @given(channels, st.integers(10, 3600))
 def test_every_level_comes_once_per_period_however_often_one_asks(channel_id: ChannelId, step: int) -> None:

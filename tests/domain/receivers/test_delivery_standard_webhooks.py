@@ -20,7 +20,7 @@ def random_body(chance: random.Random) -> bytes:
     return f'{{"type": "alert.raised", "data": {{"text": "{escaped}"}}}}'.encode()
 
 
-def signed(secrets: list[str], body: bytes, chance: random.Random) -> dict[str, str]:
+def sign_body(secrets: list[str], body: bytes, chance: random.Random) -> dict[str, str]:
     message_id, stamp = f"{chance.getrandbits(128):032x}", int(time.time())
     return {
         "webhook-id": message_id,
@@ -33,14 +33,14 @@ def test_standard_webhooks_verifies_a_thousand_random_bodies() -> None:
     chance = random.Random(20261118)
     for _ in range(ROUNDS):
         secret, body = new_secret(), random_body(chance)
-        Webhook(secret).verify(body, signed([secret], body, chance))
+        Webhook(secret).verify(body, sign_body([secret], body, chance))
 
 
 def test_standard_webhooks_refuses_a_thousand_changed_requests() -> None:
     chance = random.Random(20261119)
     for _ in range(ROUNDS):
         secret, body = new_secret(), random_body(chance)
-        headers = signed([secret], body, chance)
+        headers = sign_body([secret], body, chance)
         match chance.randrange(4):
             case 0:
                 text = body.decode()
@@ -59,7 +59,7 @@ def test_standard_webhooks_refuses_a_thousand_changed_requests() -> None:
 def test_standard_webhooks_accepts_both_secrets_while_one_replaces_the_other() -> None:
     chance = random.Random(7)
     old, new, body = new_secret(), new_secret(), b'{"type": "digest.ready"}'
-    headers = signed([new, old], body, chance)
+    headers = sign_body([new, old], body, chance)
     for secret in (old, new):
         Webhook(secret).verify(body, headers)
     with pytest.raises(WebhookVerificationError):

@@ -23,7 +23,7 @@ BEFORE = st.lists(st.integers(0, 100), min_size=4, max_size=4)
 WEEKS = st.floats(0.05, 8)
 
 
-def counted(key: str, mentions: int, *before: int, channels: int | None = None) -> KeywordCount:
+def make_count(key: str, mentions: int, *before: int, channels: int | None = None) -> KeywordCount:
     return KeywordCount(
         Keyword(KeywordKind.NAME, key), mentions if channels is None else channels, mentions, before
     )
@@ -70,7 +70,7 @@ def test_a_trend_has_enough_channels_and_far_more_mentions_than_usual(
     counts = KeywordCounts(
         weeks,
         tuple(
-            counted(f"name{place}", now, *before, channels=ch)
+            make_count(f"name{place}", now, *before, channels=ch)
             for place, (now, before, ch) in enumerate(samples)
         ),
     )
@@ -88,17 +88,17 @@ def test_a_probability_is_right() -> None:
 
 def test_a_name_never_heard_trends_with_five_channels_and_one_of_every_day_does_not() -> None:
     new, known, everyday = (
-        counted("nortvik", 5, 0, 0, 0, 0),
-        counted("severograd", 12, 1, 0, 2, 1),
-        counted("moskv", 12, 9, 11, 8, 10),
+        make_count("nortvik", 5, 0, 0, 0, 0),
+        make_count("severograd", 12, 1, 0, 2, 1),
+        make_count("moskv", 12, 9, 11, 8, 10),
     )
-    four = counted("ladi", 4, 0, 0, 0, 0)
+    four = make_count("ladi", 4, 0, 0, 0, 0)
     assert trending(KeywordCounts(4.0, (new, everyday, known, four))) == (known, new)
 
 
 def test_who_knows_one_week_needs_more_channels() -> None:
-    assert trending(KeywordCounts(1.0, (counted("nortvik", 5, 0, 0, 0, 0),))) == ()
-    assert trending(KeywordCounts(1.0, (counted("nortvik", 12, 0, 0, 0, 0),)))
+    assert trending(KeywordCounts(1.0, (make_count("nortvik", 5, 0, 0, 0, 0),))) == ()
+    assert trending(KeywordCounts(1.0, (make_count("nortvik", 12, 0, 0, 0, 0),)))
 
 
 def test_who_followed_half_of_the_channels_knows_half_of_the_weeks() -> None:

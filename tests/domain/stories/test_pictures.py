@@ -14,7 +14,7 @@ NOTICE = "Движение по мосту через Охту закрыто д
 Shown = tuple[str, int]
 
 
-def changed(look: Look, coarse: int, fine: int) -> Look:
+def flip_bits(look: Look, coarse: int, fine: int) -> Look:
     """The same look with so many other bits."""
     hand = random.Random(coarse * 1000 + fine)
     for bit in hand.sample(range(64), coarse):
@@ -39,7 +39,7 @@ def _post(number: int, pictures: tuple[Shown, ...]) -> VisiblePost:
     )
 
 
-def folded(visible_story: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
+def fold_pictures(visible_story: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
     return [[post_id.channel_id for post_id in picture.posts] for picture in pictures_of(visible_story, read)]
 
 
@@ -47,7 +47,7 @@ def test_a_copy_saved_again_is_shown_once_as_the_largest_and_named_by_the_first_
     visible_story = story((("small", 320),), (("large", 1280),), (("small", 320),))
     (picture,) = pictures_of(
         visible_story,
-        {"small": ReadPicture(LOOK, NOTICE), "large": ReadPicture(changed(LOOK, 5, 14), NOTICE)},
+        {"small": ReadPicture(LOOK, NOTICE), "large": ReadPicture(flip_bits(LOOK, 5, 14), NOTICE)},
     )
     assert (picture.picture.sha256, picture.shown_by.channel_id) == ("large", 2)
     assert [post_id.channel_id for post_id in picture.posts] == [1, 2, 3]
@@ -61,39 +61,45 @@ def test_two_notices_that_look_alike_and_say_something_else_stay_apart() -> None
         "other": ReadPicture(LOOK, other),
         "unlike": ReadPicture(LOOK, "Концерт в парке отменён из-за дождя"),
     }
-    assert folded(story((("one", 600),), (("other", 600),), (("unlike", 600),)), read) == [[1], [2], [3]]
+    assert fold_pictures(story((("one", 600),), (("other", 600),), (("unlike", 600),)), read) == [
+        [1],
+        [2],
+        [3],
+    ]
 
 
 def test_a_cropped_copy_is_the_same_if_enough_words_in_it_agree() -> None:
-    cropped = changed(LOOK, 12, 50)
+    cropped = flip_bits(LOOK, 12, 50)
     visible_story = story((("whole", 640),), (("part", 600),))
-    assert folded(
+    assert fold_pictures(
         visible_story, {"whole": ReadPicture(LOOK, NOTICE), "part": ReadPicture(cropped, NOTICE + " @gorod")}
     ) == [[1, 2]]
-    assert folded(
+    assert fold_pictures(
         visible_story,
         {"whole": ReadPicture(LOOK, "Новости Края"), "part": ReadPicture(cropped, "Новости Края")},
     ) == [[1], [2]]
-    assert folded(visible_story, {"whole": ReadPicture(LOOK, ""), "part": ReadPicture(cropped, "")}) == [
+    assert fold_pictures(
+        visible_story, {"whole": ReadPicture(LOOK, ""), "part": ReadPicture(cropped, "")}
+    ) == [
         [1],
         [2],
     ]
 
 
 def test_other_pictures_with_the_same_words_stay_apart() -> None:
-    read = {"one": ReadPicture(LOOK, NOTICE), "other": ReadPicture(changed(LOOK, 30, 120), NOTICE)}
-    assert folded(story((("one", 600),), (("other", 600),)), read) == [[1], [2]]
+    read = {"one": ReadPicture(LOOK, NOTICE), "other": ReadPicture(flip_bits(LOOK, 30, 120), NOTICE)}
+    assert fold_pictures(story((("one", 600),), (("other", 600),)), read) == [[1], [2]]
 
 
 def test_photographs_without_words_are_the_same_by_a_near_look_alone() -> None:
-    read = {"one": ReadPicture(LOOK, ""), "other": ReadPicture(changed(LOOK, 3, 9), "")}
-    assert folded(story((("one", 600),), (("other", 600),)), read) == [[1, 2]]
+    read = {"one": ReadPicture(LOOK, ""), "other": ReadPicture(flip_bits(LOOK, 3, 9), "")}
+    assert fold_pictures(story((("one", 600),), (("other", 600),)), read) == [[1, 2]]
 
 
 def test_pictures_in_which_nobody_has_read_are_compared_by_their_files() -> None:
     visible_story = story((("one", 600),), (("other", 600),), (("one", 600),))
-    assert folded(visible_story, {}) == [[1, 3], [2]]
-    assert folded(visible_story, {"one": ReadPicture(LOOK, "")}) == [[1, 3], [2]]
+    assert fold_pictures(visible_story, {}) == [[1, 3], [2]]
+    assert fold_pictures(visible_story, {"one": ReadPicture(LOOK, "")}) == [[1, 3], [2]]
 
 
 def test_a_picture_twice_in_an_album_is_in_one_post() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.stories.assignment import assign
-from telegram_assistant.domain.stories.pairs import compare
-from telegram_assistant.domain.stories.partition import connected, partition
+from telegram_assistant.domain.stories.pairs import compare, side_of
+from telegram_assistant.domain.stories.partition import find_connected_parts, partition
 from telegram_assistant.domain.stories.story import Link, LinkKind, StoryId
 from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost, weigh
 from telegram_assistant.language.terms import terms_of
@@ -34,7 +34,7 @@ def at(number: int) -> datetime:
     return NOON + timedelta(minutes=number)
 
 
-def told(number: int, text: str, *, is_private: bool = False) -> WeighedPost:
+def make_weighed(number: int, text: str, *, is_private: bool = False) -> WeighedPost:
     return weigh(
         post(number),
         at(number),
@@ -69,7 +69,7 @@ def test_the_order_of_links_does_not_change_stories(drawn_links: list[Link], dat
 def test_every_post_is_in_one_story_and_stories_are_connected(drawn_links: list[Link]) -> None:
     groups = partition(POSTS, drawn_links)
     assert sorted(post_id for group in groups for post_id in group) == sorted(POSTS)
-    parts = connected(list(POSTS), drawn_links)
+    parts = find_connected_parts(list(POSTS), drawn_links)
     assert all(any(group <= part for part in parts) for group in groups)
 
 
@@ -111,18 +111,97 @@ def test_a_story_keeps_its_id_where_most_of_it_survives() -> None:
 
 def test_the_same_words_with_another_number_are_no_copy() -> None:
     text = "На пожаре в Школьном переулке в Нортвике пострадали {} человек, горит склад с бытовой техникой"
-    same = compare(told(1, text.format(5)), told(2, f"Срочно! {text.format(5)}"), TermWeights())
+    same = compare(
+        make_weighed(1, text.format(5)), make_weighed(2, f"Срочно! {text.format(5)}"), TermWeights()
+    )
     assert same is not None
     assert same.kind is LinkKind.COPY
-    other = compare(told(1, text.format(5)), told(2, text.format(12)), TermWeights())
+    other = compare(make_weighed(1, text.format(5)), make_weighed(2, text.format(12)), TermWeights())
     assert other is None or other.kind is not LinkKind.COPY
+
+
+def kind_of(text: str, other: str) -> LinkKind | None:
+    joined = compare(make_weighed(1, text), make_weighed(2, other), TermWeights())
+    return joined.kind if joined else None
+
+
+def test_a_short_text_without_names_is_a_copy_if_all_its_words_are_the_same() -> None:
+    text = "Открыта запись на бесплатную прививку"
+    assert kind_of(text, f"⚡️ {text}!") is LinkKind.COPY
+    assert kind_of(text, "Открыта запись на бесплатную экскурсию") is not LinkKind.COPY
+    assert kind_of("Доброе утро", "Доброе утро") is not LinkKind.COPY
+
+
+def test_most_words_of_both_texts_make_a_copy_where_no_name_or_number_contradicts() -> None:
+    text = (
+        "Учёные нашли способ хранить лекарства без холода, испытания прошли успешно и продолжатся {} весной"
+    )
+    assert kind_of(text.format("этой"), text.format("будущей")) is LinkKind.COPY
+    assert kind_of(text.format("в Нортвике"), text.format("в Олдрене")) is not LinkKind.COPY
+
+
+def test_a_place_and_a_number_in_common_are_no_event_in_common() -> None:
+    closed = "Троллейбусный мост в Нортвике закрыт из-за просадки въезда, дорожникам нужно 11 дней"
+    crash = "Под Нортвиком столкнулись 11 машин, виноват туман, грузовик с фруктами перевернулся на обочину"
+    again = "Мост в Нортвике закрыт на 11 дней: просел въезд, троллейбусный маршрут изменят"
+    assert kind_of(closed, crash) is None
+    assert kind_of(closed, again) is LinkKind.REWRITE
+    address = " https://news.example/bridge"
+    assert kind_of(closed + address, crash + address) is not None
+
+
+def test_a_copy_stays_one_where_all_its_words_are_common_and_what_was_added_is_rare() -> None:
+    text = "На пожаре в Школьном переулке в Нортвике пострадали 5 человек, горит склад с бытовой техникой"
+    weights = TermWeights(dict.fromkeys(terms_of(text).words, 0.1), 6.0)
+    first, longer = (
+        weigh(post(n), at(n), terms_of(words), weights, is_private=False, username=0, terms_hash=0)
+        for n, words in ((1, text), (2, f"{text}. Подробности уточняем, следите за обновлениями"))
+    )
+    joined = compare(first, longer, weights)
+    assert joined is not None
+    assert joined.kind is LinkKind.COPY
+
+
+def test_a_retelling_with_most_of_the_words_is_linked_however_common_they_are() -> None:
+    text = "На Заводской улице в Нортвике горит склад «Стройгрань», тушат 16 расчётов, пострадали 4 человека"
+    again = "Склад «Стройгрань» на Заводской улице в Нортвике тушат 16 расчётов, 4 пострадавших увезли медики"
+    weights = TermWeights(dict.fromkeys(terms_of(text).words, 0.1), 6.0)
+    first, other = (
+        weigh(post(n), at(n), terms_of(words), weights, is_private=False, username=0, terms_hash=0)
+        for n, words in ((1, text), (2, again))
+    )
+    assert compare(first, other, weights) is not None
+
+
+def test_a_notice_of_another_day_is_another_story_and_a_new_toll_of_the_same_day_is_not() -> None:
+    notice = "Небо сегодня: Луна освещена на {} %, станция пройдёт после 7 утра низко над югом Нортвика"
+    first, other = (make_weighed(number, notice.format(share)) for number, share in ((1, 58), (2, 93)))
+    assert compare(first, other, TermWeights()) is not None
+    assert compare(first, replace(other, posted_at=NOON + timedelta(days=1)), TermWeights()) is None
+    unchanged = replace(make_weighed(2, notice.format(58)), posted_at=NOON + timedelta(days=1))
+    assert compare(first, unchanged, TermWeights()) is not None
+
+
+def test_a_speaker_behind_a_dash_at_the_end_is_a_name() -> None:
+    assert terms_of("Цены на проезд не вырастут — Песков").names == terms_of("Об этом заявил Песков").names
+
+
+def test_a_text_of_unknown_language_is_compared_as_one_of_the_same_language() -> None:
+    known = make_weighed(1, "Northwick council denies the blackout was caused by an experiment")
+    unknown = make_weighed(2, "Northwick council denies blackout caused by experiment")
+    unknown = replace(unknown, terms=replace(unknown.terms, language=""))
+    assert known.terms.language == "en"
+    assert side_of(known, unknown) == side_of(unknown, known) == "en"
+    russian = make_weighed(3, "В Нортвике отключили свет")
+    assert side_of(russian, unknown) == "ru"
+    assert side_of(russian, known) == "across"
 
 
 def test_it_does_not_matter_which_of_two_posts_is_compared_with_the_other() -> None:
     text = "На пожаре в Школьном переулке в Нортвике пострадали 5 человек, горит склад с бытовой техникой{}"
     shorter, longer = (
-        told(1, text.format("")),
-        told(2, text.format(" на 300 метрах").replace("На пожаре", "Пожар")),
+        make_weighed(1, text.format("")),
+        make_weighed(2, text.format(" на 300 метрах").replace("На пожаре", "Пожар")),
     )
     pairs = (shorter.terms.pairs | longer.terms.pairs) - (shorter.terms.pairs ^ longer.terms.pairs)
     first, other = (replace(each, terms=replace(each.terms, pairs=pairs)) for each in (shorter, longer))
@@ -131,10 +210,13 @@ def test_it_does_not_matter_which_of_two_posts_is_compared_with_the_other() -> N
 
 def test_two_private_channels_are_never_compared() -> None:
     text = "В Нортвике горит склад компании «Стройгрань», пострадали 4 человека"
-    assert compare(told(1, text, is_private=True), told(2, text, is_private=True), TermWeights()) is None
+    assert (
+        compare(make_weighed(1, text, is_private=True), make_weighed(2, text, is_private=True), TermWeights())
+        is None
+    )
 
 
-def shown(number: int, text: str, seen: str) -> WeighedPost:
+def make_weighed_picture(number: int, text: str, seen: str) -> WeighedPost:
     terms = replace(
         terms_of(text, seen=seen), looks=(Look(coarse=0x0F1E2D3C4B5A6978, fine=0x1234567890ABCDEF << 64),)
     )
@@ -143,9 +225,9 @@ def shown(number: int, text: str, seen: str) -> WeighedPost:
 
 def test_the_same_picture_joins_posts_and_a_notice_of_the_same_kind_does_not() -> None:
     notice = "Внимание! Отключение воды до вечера. Ремонт магистрали. Лесная улица, 100 домов"
-    first = shown(1, "Авария на водопроводе в Туманске.", notice)
-    again = shown(2, "Вот и приехали, соседи.", notice)
-    other = shown(
+    first = make_weighed_picture(1, "Авария на водопроводе в Туманске.", notice)
+    again = make_weighed_picture(2, "Вот и приехали, соседи.", notice)
+    other = make_weighed_picture(
         3,
         "Авария на водопроводе в Нортвике.",
         "Внимание! Отключение воды до вечера. Ремонт магистрали. Садовая улица, 180 домов",

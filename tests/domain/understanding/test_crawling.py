@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from telegram_assistant.domain.posts.links import canonical_url, normal_url
 from telegram_assistant.domain.understanding.crawling import CrawlDecision, CrawlRules, decide, worth_reading
-from telegram_assistant.domain.understanding.pages import KEPT, PageStatus, kept_for
+from telegram_assistant.domain.understanding.pages import LIFETIMES, PageStatus, lifetime_of
 
 EVERYTHING = CrawlRules()
 
@@ -116,7 +116,7 @@ def test_whatever_a_link_says_there_is_a_decision(url: str) -> None:
 
 
 def test_a_page_that_fails_again_and_again_is_asked_for_less_and_less_often() -> None:
-    waits = [kept_for(PageStatus.FAILED, attempts) for attempts in (1, 2, 3, 50)]
+    waits = [lifetime_of(PageStatus.FAILED, attempts) for attempts in (1, 2, 3, 50)]
     assert waits == sorted(waits)
-    assert waits[0] == KEPT[PageStatus.FAILED]
-    assert waits[-1] == KEPT[PageStatus.READ]
+    assert waits[0] == LIFETIMES[PageStatus.FAILED]
+    assert waits[-1] == LIFETIMES[PageStatus.READ]

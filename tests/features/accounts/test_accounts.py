@@ -171,6 +171,6 @@ async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
     assert [limit.method for limit in health.account.limits if limit.blocked_until] == ["messages.getHistory"]
     ended = await world.stores_a.logins.get(attempt)
     assert ended is not None
-    assert str(ended.error) == "the account was reset"
+    assert str(ended.error) == "the login of the account was deleted"
     with pytest.raises(Rejected, match="cannot become active"):
         await resume_account(public_id, stores=world.stores_a, now=now())

@@ -36,7 +36,7 @@ def logins(pool: Pool, tenant_id: TenantId) -> OwnLogins:
     return tenant_stores(pool, tenant_id).logins
 
 
-async def asked(logins: OwnLogins, ingest: IngestStores, receiver: AnswerReceiver) -> UUID:
+async def open_question(logins: OwnLogins, ingest: IngestStores, receiver: AnswerReceiver) -> UUID:
     """A login with its first question open."""
     attempt_id = await begin_login(LoginWay.PHONE, logins=logins, secret=SHARED)
     await ingest.logins.take("reader#1")
@@ -60,7 +60,7 @@ async def test_an_answer_given_before_a_process_dies_is_there_afterwards(
     logins: OwnLogins, ingest: IngestStores
 ) -> None:
     receiver = AnswerReceiver()
-    attempt_id = await asked(logins, ingest, receiver)
+    attempt_id = await open_question(logins, ingest, receiver)
     await answer_login(attempt_id, 1, "+79995550401", logins=logins)
     again = await newest_login(logins=logins, secret=OTHER)
     assert again is not None
@@ -91,7 +91,7 @@ async def test_a_login_whose_process_has_died_leaves_no_account_without_a_number
 
 
 async def test_a_question_is_answered_once(logins: OwnLogins, ingest: IngestStores) -> None:
-    attempt_id = await asked(logins, ingest, AnswerReceiver())
+    attempt_id = await open_question(logins, ingest, AnswerReceiver())
     with pytest.raises(Rejected):
         await answer_login(attempt_id, 1, "  ", logins=logins)
     await answer_login(attempt_id, 1, "first", logins=logins)
@@ -105,7 +105,7 @@ async def test_a_question_is_answered_once(logins: OwnLogins, ingest: IngestStor
 async def test_the_logins_of_another_tenant_do_not_exist(
     logins: OwnLogins, ingest: IngestStores, pool: Pool, system: SystemStores
 ) -> None:
-    attempt_id = await asked(logins, ingest, AnswerReceiver())
+    attempt_id = await open_question(logins, ingest, AnswerReceiver())
     stranger = tenant_stores(pool, await make_tenant(system)).logins
     assert await newest_login(logins=stranger, secret=SHARED) is None
     for attempt in (

@@ -15,7 +15,9 @@ from telegram_assistant.features.channels.channel_lists import (
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 
-def followed(number: int, title: str, username: str | None, folder: str | None = None) -> FollowedChannel:
+def make_followed(
+    number: int, title: str, username: str | None, folder: str | None = None
+) -> FollowedChannel:
     return FollowedChannel(
         ChannelId(number),
         title,
@@ -32,9 +34,9 @@ def followed(number: int, title: str, username: str | None, folder: str | None =
 def test_what_is_written_is_read_again() -> None:
     text = as_opml(
         [
-            followed(1, "Новости <&>", "gorod_news"),
-            followed(2, "Tech", "tech_daily", "Работа"),
-            followed(3, "Клуб", None),
+            make_followed(1, "Новости <&>", "gorod_news"),
+            make_followed(2, "Tech", "tech_daily", "Работа"),
+            make_followed(3, "Клуб", None),
         ],
         title="Channels of A",
     )
@@ -86,9 +88,9 @@ def test_what_names_no_channel_is_refused(text: str) -> None:
 def test_a_text_list_is_read_again_and_no_title_becomes_a_line() -> None:
     text = as_text(
         [
-            followed(1, "Новости\n@forged", "gorod_news"),
-            followed(2, "Tech", "tech_daily", "Работа"),
-            followed(3, "Клуб", None, "Работа"),
+            make_followed(1, "Новости\n@forged", "gorod_news"),
+            make_followed(2, "Tech", "tech_daily", "Работа"),
+            make_followed(3, "Клуб", None, "Работа"),
         ]
     )
     assert text == "@gorod_news  # Новости @forged\n\n# Работа\n@tech_daily  # Tech\n# 3  Клуб\n"

@@ -5,8 +5,8 @@ import pytest
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all, describe_coverage
-from telegram_assistant.features.channels.parked import parked_channels, release
+from telegram_assistant.features.channels.coverage import coverage_of_all, describe_coverage, load_coverage
+from telegram_assistant.features.channels.parked import find_parked_channels, release
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import World
@@ -27,7 +27,7 @@ async def read_by_own_account(admin: Admin, world: World) -> AccountId:
 
 async def test_a_complete_channel_says_so_in_a_sentence(admin: Admin, world: World) -> None:
     await read_by_own_account(admin, world)
-    coverage = await coverage_of(world.only_a[0], stores=world.stores_a)
+    coverage = await load_coverage(world.only_a[0], stores=world.stores_a)
     assert coverage.complete
     assert coverage.ledger is not None
     assert coverage.ledger.verified == (IdRange(MessageId(1), MessageId(7)),)
@@ -44,7 +44,7 @@ async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -
         "VALUES ($1, 'messages.getHistory', now() + interval '1 hour')",
         account_id,
     )
-    coverage = await coverage_of(gap, stores=world.stores_a)
+    coverage = await load_coverage(gap, stores=world.stores_a)
     assert not coverage.complete
     assert coverage.ledger is not None
     assert coverage.ledger.gaps == (IdRange(MessageId(3), MessageId(4)),)
@@ -80,15 +80,16 @@ async def test_the_wait_of_another_tenants_account_is_its_own_affair(admin: Admi
         world.shared[1],
     )
     assert (
-        str((await coverage_of(shared, stores=world.stores_a)).channel.status.why) == "the next plan fills it"
+        str((await load_coverage(shared, stores=world.stores_a)).channel.status.why)
+        == "the next plan will fill it"
     )
-    assert "wait" in str((await coverage_of(shared, stores=world.stores_b)).channel.status.why)
+    assert "wait" in str((await load_coverage(shared, stores=world.stores_b)).channel.status.why)
     assert (
-        str((await coverage_of(world.shared[1], stores=world.stores_a)).channel.status.why)
+        str((await load_coverage(world.shared[1], stores=world.stores_a)).channel.status.why)
         == "no account can open it yet"
     )
     assert (
-        str((await coverage_of(world.shared[1], stores=world.stores_b)).channel.status.why)
+        str((await load_coverage(world.shared[1], stores=world.stores_b)).channel.status.why)
         == "b was thrown out"
     )
 
@@ -104,7 +105,7 @@ async def test_pages_of_the_overview_hold_every_channel_once(admin: Admin, world
             break
     assert sorted(seen) == sorted(world.of_a)
     with pytest.raises(Missing):
-        await coverage_of(world.only_b[0], stores=world.stores_a)
+        await load_coverage(world.only_b[0], stores=world.stores_a)
 
 
 async def test_a_parked_channel_is_released_by_hand(
@@ -114,16 +115,16 @@ async def test_a_parked_channel_is_released_by_hand(
     for channel_id in (parked, world.only_b[0]):
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
         await system.schedule.fail(channel_id, 0, failures_before=5, why=quote("it fails"), now=now)
-    (channel,) = await parked_channels(stores=world.stores_a)
+    (channel,) = await find_parked_channels(stores=world.stores_a)
     assert (channel.channel_id, str(channel.reason), channel.failures) == (parked, "it fails", 6)
     await release(parked, stores=world.stores_a)
-    assert await parked_channels(stores=world.stores_a) == ()
+    assert await find_parked_channels(stores=world.stores_a) == ()
     assert await admin.fetchval(
         "SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", parked
     )
     for wrong in (parked, world.only_b[0]):
         with pytest.raises(Missing):
             await release(wrong, stores=world.stores_a)
-    assert [parked_channel.channel_id for parked_channel in await parked_channels(stores=world.stores_b)] == [
-        world.only_b[0]
-    ]
+    assert [
+        parked_channel.channel_id for parked_channel in await find_parked_channels(stores=world.stores_b)
+    ] == [world.only_b[0]]

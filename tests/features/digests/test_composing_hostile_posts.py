@@ -30,7 +30,7 @@ MUSEUM = "В Красноярске открыли новый музей. В н�
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-def said(number: int, text: str) -> StoryPost:
+def make_story_post(number: int, text: str) -> StoryPost:
     post_id = PostId(ChannelId(number), MessageId(1))
     return StoryPost(
         post_id=post_id, channel=f"Channel {number}", text=text, posted_at=NOW + timedelta(minutes=number)
@@ -39,13 +39,13 @@ def said(number: int, text: str) -> StoryPost:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_post_in_a_story_speaks_only_for_itself(text: str) -> None:
-    posts = [said(number, words) for number, words in enumerate((*HONEST, text), start=1)]
+    posts = [make_story_post(number, words) for number, words in enumerate((*HONEST, text), start=1)]
     before, after = summarise(posts[:3], language="ru"), summarise(posts, language="ru")
     assert before is not None
     assert after is not None
-    assert "16 дней" in " ".join(statement.text for statement in (after.headline, *after.established))
+    assert "16 дней" in " ".join(statement.text for statement in (after.headline, *after.in_own_words))
     disputed = [dispute.sentence for dispute in after.disputed]
-    for sentence in (after.headline, *after.established, *disputed):
+    for sentence in (after.headline, *after.in_own_words, *disputed):
         own = posts[sentence.posts[0].channel_id - 1]
         assert sentence.text.removesuffix(".") in own.text
         assert own.post_id.channel_id != 4

@@ -32,9 +32,9 @@ from telegram_assistant.stores.files import open_files
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_tenant
 from testkit.shortages import small_disk
-from tests.ai.test_pictures import GPS, huge_png, written
+from tests.ai.test_pictures import GPS, encode_image, huge_png
 from tests.conftest import Admin
-from tests.features.shelf import Shelf, drawn, open_requests_app
+from tests.features.shelf import Shelf, draw_picture, open_requests_app
 
 SMALL, MEDIUM = ThumbnailSize.SMALL, ThumbnailSize.MEDIUM
 
@@ -50,7 +50,7 @@ async def shelf(app: ApiApp, system: SystemStores, admin: Admin, tmp_path: Path)
     return Shelf(app, system, admin, tmp_path, await make_tenant(system))
 
 
-async def opened(shelf: Shelf, post_id: PostId) -> OpenedMedia:
+async def open_file(shelf: Shelf, post_id: PostId) -> OpenedMedia:
     return await open_media(post_id, 0, stores=shelf.stores, files=shelf.app.files)
 
 
@@ -77,8 +77,8 @@ async def why_not(shelf: Shelf, post_id: PostId, size: ThumbnailSize = SMALL) ->
 
 
 async def test_a_file_is_opened_with_what_is_known_of_it(shelf: Shelf) -> None:
-    data = drawn()
-    media = await opened(shelf, await shelf.post(data, file_name="Снег.jpg"))
+    data = draw_picture()
+    media = await open_file(shelf, await shelf.post(data, file_name="Снег.jpg"))
     assert await content(media) == data
     assert b"".join([piece async for piece in media.read(10, 19)]) == data[10:20]
     assert (media.etag, media.size_bytes) == (sha256(data).hexdigest(), len(data))
@@ -90,14 +90,14 @@ async def test_a_file_is_opened_with_what_is_known_of_it(shelf: Shelf) -> None:
 
 
 async def test_a_file_of_a_private_channel_says_so_and_one_without_a_name_gets_one(shelf: Shelf) -> None:
-    post_id = await shelf.post(drawn("PNG"), is_private=True)
-    media = await opened(shelf, post_id)
+    post_id = await shelf.post(draw_picture("PNG"), is_private=True)
+    media = await open_file(shelf, post_id)
     assert (media.is_private, media.download_name) == (True, f"{post_id.channel_id}-1-0.png")
     assert (await thumbnail(shelf, post_id)).is_private
 
 
 async def test_to_another_tenant_a_file_is_as_missing_as_one_that_never_was(shelf: Shelf) -> None:
-    post_id, stranger = await shelf.post(drawn()), await shelf.stranger()
+    post_id, stranger = await shelf.post(draw_picture()), await shelf.stranger()
     await thumbnail(shelf, post_id)
     for stores, wanted, ordinal in (
         (stranger, post_id, 0),
@@ -125,7 +125,7 @@ async def test_a_file_that_is_not_stored_says_why(
 ) -> None:
     post_id = await shelf.post(state=state, reason=reason)
     with pytest.raises(MediaUnavailable) as caught:
-        await opened(shelf, post_id)
+        await open_file(shelf, post_id)
     assert (caught.value.why, caught.value.skip_reason) == (
         why,
         reason if state is MediaState.SKIPPED else None,
@@ -134,29 +134,29 @@ async def test_a_file_that_is_not_stored_says_why(
 
 
 async def test_a_file_that_the_store_has_lost_says_so(shelf: Shelf) -> None:
-    data = drawn()
+    data = draw_picture()
     post_id = await shelf.post(data)
     await shelf.files.delete([sha256(data).digest()])
     with pytest.raises(MediaUnavailable, match="missing in the store"):
-        await opened(shelf, post_id)
+        await open_file(shelf, post_id)
     assert await why_not(shelf, post_id) is Unavailability.LOST
 
 
 async def test_without_a_store_there_is_no_place_for_files(shelf: Shelf) -> None:
-    post_id = await shelf.post(drawn())
+    post_id = await shelf.post(draw_picture())
     homeless = replace(shelf, app=replace(shelf.app, files=None, thumbnails=None))
     with pytest.raises(MediaUnavailable, match="FILES_DIR"):
-        await opened(homeless, post_id)
+        await open_file(homeless, post_id)
     assert await why_not(homeless, post_id) is Unavailability.NO_PLACE
 
 
 async def test_a_store_that_is_away_is_busy(shelf: Shelf, environ: dict[str, str]) -> None:
-    post_id, readers = await shelf.post(drawn()), PictureReaders()
+    post_id, readers = await shelf.post(draw_picture()), PictureReaders()
     away = open_files(read_settings({**environ, "S3_ENDPOINT": "http://127.0.0.1:1"}).files)
     assert away is not None
     elsewhere = replace(shelf, app=replace(shelf.app, files=away, thumbnails=Thumbnails(away, readers)))
     with pytest.raises(Busy):
-        await opened(elsewhere, post_id)
+        await open_file(elsewhere, post_id)
     with pytest.raises(Busy):
         await thumbnail(elsewhere, post_id)
 
@@ -165,7 +165,7 @@ async def test_a_store_that_is_away_is_busy(shelf: Shelf, environ: dict[str, str
 async def test_a_thumbnail_is_a_small_jpeg_that_is_made_once(
     shelf: Shelf, size: ThumbnailSize, dimensions: tuple[int, int]
 ) -> None:
-    data = drawn(size=(2000, 1000))
+    data = draw_picture(size=(2000, 1000))
     post_id, key = await shelf.post(data, file_name="зима.jpeg"), ThumbnailKey(sha256(data).digest(), size)
     media = await thumbnail(shelf, post_id, size)
     assert (media.content_type, media.etag, media.download_name) == (
@@ -183,24 +183,24 @@ async def test_a_thumbnail_is_a_small_jpeg_that_is_made_once(
 async def test_a_thumbnail_knows_nothing_of_where_its_picture_was_taken(shelf: Shelf) -> None:
     exif = Image.Exif()
     exif[0x0112], exif[0x010E] = 6, "hidden"
-    media = await thumbnail(shelf, await shelf.post(drawn(exif=exif, xmp=GPS, comment=b"hidden")))
+    media = await thumbnail(shelf, await shelf.post(draw_picture(exif=exif, xmp=GPS, comment=b"hidden")))
     assert (await picture(media)).size == (160, 320)  # upright
     assert b"hidden" not in await content(media)
 
 
 async def test_what_is_transparent_stands_on_white(shelf: Shelf) -> None:
-    image = await picture(await thumbnail(shelf, await shelf.post(drawn("PNG", mode="RGBA"))))
+    image = await picture(await thumbnail(shelf, await shelf.post(draw_picture("PNG", mode="RGBA"))))
     assert image.mode == "RGB"
     assert image.getpixel((13, 2)) == pytest.approx((255, 255, 255), abs=4)
 
 
 @pytest.mark.parametrize("form", ["PNG", "WEBP", "GIF", "BMP"])
 async def test_pictures_of_every_format_have_thumbnails(shelf: Shelf, form: str) -> None:
-    assert (await picture(await thumbnail(shelf, await shelf.post(drawn(form))))).size == (320, 160)
+    assert (await picture(await thumbnail(shelf, await shelf.post(draw_picture(form))))).size == (320, 160)
 
 
 async def test_a_small_picture_that_only_browsers_can_read_is_shown_itself(shelf: Shelf) -> None:
-    for data in (drawn("AVIF"), drawn()[:-2000]):
+    for data in (draw_picture("AVIF"), draw_picture()[:-2000]):
         post_id = await shelf.post(data)
         assert await content(await thumbnail(shelf, post_id)) == data
         assert await content(await thumbnail(shelf, post_id)) == data  # also where its failure is remembered
@@ -208,7 +208,7 @@ async def test_a_small_picture_that_only_browsers_can_read_is_shown_itself(shelf
 
 async def test_a_large_picture_that_cannot_be_read_has_a_tile(shelf: Shelf) -> None:
     assert (
-        await why_not(shelf, await shelf.post(drawn("AVIF") + bytes(1_000_000)))
+        await why_not(shelf, await shelf.post(draw_picture("AVIF") + bytes(1_000_000)))
         is Unavailability.NO_THUMBNAIL
     )
 
@@ -229,11 +229,13 @@ async def test_a_bomb_a_film_and_what_is_no_picture_have_a_tile_whatever_they_ar
 ) -> None:
     post_id = await shelf.post(data, file_name="photo.jpg")
     assert await why_not(shelf, post_id) is Unavailability.NO_THUMBNAIL
-    assert (await thumbnail(shelf, await shelf.post(drawn()))).size_bytes > 0
+    assert (await thumbnail(shelf, await shelf.post(draw_picture()))).size_bytes > 0
 
 
 async def test_a_picture_that_takes_too_long_has_a_tile_and_is_not_tried_again_soon(shelf: Shelf) -> None:
-    data = written(Image.new("1", (7000, 7000)), "PNG")  # a few kilobytes, and 49 million pixels to look at
+    data = encode_image(
+        Image.new("1", (7000, 7000)), "PNG"
+    )  # a few kilobytes, and 49 million pixels to look at
     name = sha256(data).digest()
     post_id, readers = await shelf.post(data), PictureReaders(at_once=1, max_seconds=0.05)
     impatient = replace(shelf, app=replace(shelf.app, thumbnails=Thumbnails(shelf.files, readers)))
@@ -245,7 +247,7 @@ async def test_a_picture_that_takes_too_long_has_a_tile_and_is_not_tried_again_s
 
 
 async def test_those_who_want_the_same_thumbnail_at_once_wait_for_one_making(shelf: Shelf) -> None:
-    data = drawn()
+    data = draw_picture()
     await shelf.post(data)
     thumbnails = await asyncio.gather(
         *(shelf.thumbnails.get(ThumbnailKey(sha256(data).digest(), SMALL)) for _ in range(10))
@@ -254,7 +256,7 @@ async def test_those_who_want_the_same_thumbnail_at_once_wait_for_one_making(she
 
 
 async def test_who_waits_too_long_is_told_to_come_back_and_then_finds_it_made(shelf: Shelf) -> None:
-    data = drawn(size=(3000, 2000))
+    data = draw_picture(size=(3000, 2000))
     key = ThumbnailKey(sha256(data).digest(), SMALL)
     await shelf.post(data)
     readers = PictureReaders(at_once=1)
@@ -272,7 +274,7 @@ async def test_who_waits_too_long_is_told_to_come_back_and_then_finds_it_made(sh
 async def test_a_thumbnail_is_shown_although_the_disk_has_no_room_for_it(
     shelf: Shelf, tmp_path: Path
 ) -> None:
-    data = drawn()
+    data = draw_picture()
     post_id = await shelf.post(data)
     with small_disk(tmp_path / "disk", megabytes=8) as disk:
         full, readers = open_files(FilesSettings(folder=disk.path)), PictureReaders()

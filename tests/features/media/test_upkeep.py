@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-async def swept(library: Library, *, force: bool = False) -> SweepResult:
+async def sweep_library(library: Library, *, force: bool = False) -> SweepResult:
     return await sweep(
         files=library.files,
         upkeep=library.office.app.system.media_upkeep,
@@ -72,23 +72,23 @@ async def test_the_store_is_put_right(
         for key in (key for keys in thumbnails.values() for key in keys):
             await library.files.put_thumbnail(key, b"small")
 
-        assert await swept(library) == SweepResult(files=2, orphans=1, unused=1, missing=1, thumbnails=6)
+        assert await sweep_library(library) == SweepResult(
+            files=2, orphans=1, unused=1, missing=1, thumbnails=6
+        )
         assert {
-            thumbnail.sha256
-            for byte in range(256)
-            async for thumbnail in library.files.listed_thumbnails(byte)
+            thumbnail.sha256 for byte in range(256) async for thumbnail in library.files.list_thumbnails(byte)
         } == {
             used,
             missing,
         }
         assert [
-            await library.files.size_of(sha256) is not None for sha256 in (used, unused, missing, bytes(32))
+            await library.files.load_size(sha256) is not None for sha256 in (used, unused, missing, bytes(32))
         ] == [True, False, False, False]
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "wanted"]
         await library.fetcher.step()
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "stored"]
-        assert await library.files.size_of(missing) is not None
-        assert await swept(library) == SweepResult(files=2, orphans=0, unused=0, missing=0)
+        assert await library.files.load_size(missing) is not None
+        assert await sweep_library(library) == SweepResult(files=2, orphans=0, unused=0, missing=0)
 
 
 async def test_what_is_young_is_left_alone(
@@ -103,7 +103,7 @@ async def test_what_is_young_is_left_alone(
             now=datetime.now(UTC),
             force=True,
         )
-        assert await library.files.size_of(bytes(32)) is not None
+        assert await library.files.load_size(bytes(32)) is not None
 
 
 async def test_a_store_that_knows_nothing_of_us_is_not_touched(
@@ -116,10 +116,10 @@ async def test_a_store_that_knows_nothing_of_us_is_not_touched(
         theirs = ThumbnailKey(os.urandom(32), ThumbnailSize.SMALL)
         await library.files.put_thumbnail(theirs, b"small")
         with pytest.raises(Rejected, match="--force"):
-            await swept(library)
-        assert sum([1 for byte in range(256) async for _ in library.files.listed(byte)]) == 30
+            await sweep_library(library)
+        assert sum([1 for byte in range(256) async for _ in library.files.list_files(byte)]) == 30
         assert await library.files.thumbnail(theirs) == b"small"
-        assert (await swept(library, force=True)).orphans == 30
+        assert (await sweep_library(library, force=True)).orphans == 30
 
 
 async def test_bytes_that_are_being_removed_are_not_referred_to(
@@ -145,7 +145,7 @@ async def test_bytes_that_are_being_removed_are_not_referred_to(
 def test_a_spool_forgets_what_nobody_comes_back_for(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     for number in (1, 2):
-        with spool.opened(number, is_photo=True) as file:
+        with spool.open_file(number, is_photo=True) as file:
             file.append(b"half")
     os.utime(tmp_path / "p1.part", (0, 0))
     assert spool.tidy() == 1
@@ -155,8 +155,8 @@ def test_a_spool_forgets_what_nobody_comes_back_for(tmp_path: Path) -> None:
 def test_a_spooled_file_belongs_to_one_at_a_time(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     with (
-        spool.opened(1, is_photo=False),
+        spool.open_file(1, is_photo=False),
         pytest.raises(Busy, match="another process"),
-        spool.opened(1, is_photo=False),
+        spool.open_file(1, is_photo=False),
     ):
         pass

@@ -15,13 +15,13 @@ from telegram_assistant.features.operations.doctor import (
 )
 from telegram_assistant.pipeline import WITH_GRAPH
 from telegram_assistant.settings import read_settings
-from telegram_assistant.translation import say
+from telegram_assistant.translation import translate
 from testkit.engines import free_port
 
 NEEDED = {"DATABASE_URL": "postgresql://localhost/tga", "REDIS_URL": "redis://localhost/0"}
 
 
-def examined(key: str) -> Finding:
+def examine_key(key: str) -> Finding:
     return examine_operator_key(read_settings({**NEEDED, "OPERATOR_KEY": key}))
 
 
@@ -29,7 +29,7 @@ def examined(key: str) -> Finding:
     "key", ["1", "the-operators-own-key", "x" * 31, "x" * 200, "1234567890" * 5, "password" * 8]
 )
 def test_an_operator_key_that_can_be_guessed_is_red(key: str) -> None:
-    finding = examined(key)
+    finding = examine_key(key)
     assert finding.verdict is Severity.BAD
     assert "tga keys operator" in str(finding.remedy)
     assert key not in str(finding.what).split()
@@ -59,11 +59,11 @@ def test_a_random_operator_key_is_green_and_none_is_fine() -> None:
         "9f86d081884c7d659a2feaa0c55ad015",
         "3xT-9kQ_7mV2bN8cY4hJ6sD1fG0aZ5wLrE-pUiOtKyXq",
     ):
-        assert examined(key).verdict is Severity.OK
-    assert examined("").verdict is Severity.OFF
+        assert examine_key(key).verdict is Severity.OK
+    assert examine_key("").verdict is Severity.OFF
 
 
-def examined_outbound(**environ: str) -> list[Finding]:
+def examine_outbound(**environ: str) -> list[Finding]:
     return [
         finding
         for finding in examine_settings(read_settings({**NEEDED, **environ}))
@@ -72,9 +72,9 @@ def examined_outbound(**environ: str) -> list[Finding]:
 
 
 def test_one_line_tells_what_webhooks_reach() -> None:
-    (closed,) = examined_outbound()
-    assert (closed.verdict, str(closed.what)) == (Severity.OFF, "webhooks reach the public web only")
-    (opened,) = examined_outbound(
+    (closed,) = examine_outbound()
+    assert (closed.verdict, str(closed.what)) == (Severity.OFF, "webhooks can reach only the public web")
+    (opened,) = examine_outbound(
         OUTBOUND_ALLOWED_HOSTS="n8n:5678,mattermost.corp", OUTBOUND_ALLOWED_NETWORKS="192.168.1.0/24"
     )
     assert opened.verdict is Severity.OK
@@ -97,7 +97,7 @@ def test_one_line_tells_what_webhooks_reach() -> None:
 def test_an_opening_that_is_too_wide_or_without_effect_is_a_warning(
     environ: dict[str, str], code: str
 ) -> None:
-    opened, doubt = examined_outbound(**environ, DATABASE_URL="postgresql://localhost/tga")
+    opened, doubt = examine_outbound(**environ, DATABASE_URL="postgresql://localhost/tga")
     assert opened.verdict is Severity.OK
     assert (doubt.verdict, doubt.what.code) == (Severity.WARNING, code)
     assert doubt.remedy is not None
@@ -140,7 +140,7 @@ async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:
     for finding in findings:
         sentences = [
             f"{finding.what} {finding.remedy}",
-            *(say(reason, "ru") for reason in (finding.what, finding.remedy) if reason),
+            *(translate(reason, "ru") for reason in (finding.what, finding.remedy) if reason),
         ]
         assert "hidden" not in " ".join(sentences), finding
         assert not finding.remedy or re.search("[а-я]", sentences[-1]), finding

@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import make_channel, make_page
-from testkit.graphs import all_of, land, make_linked, opened_graph, understand
+from testkit.graphs import land, load_graph, make_linked, opened_graph, understand
 from tests.conftest import Admin, scratch_database
 
 NOW = datetime.now(UTC)
@@ -87,7 +87,7 @@ async def rebuild(
     )
 
 
-async def looked_at(system: SystemStores) -> Rebuild:
+async def load_rebuild(system: SystemStores) -> Rebuild:
     known = await system.rebuilds.look(Projection.GRAPH)
     assert known is not None
     return known
@@ -100,18 +100,18 @@ async def test_questions_are_answered_meanwhile_and_afterwards_everything_is_the
     assert not await rebuild(index, system)  # nobody has asked for it
     await system.rebuilds.want(Projection.GRAPH)
     assert await rebuild(index, system)
-    before = await all_of(index.graph, channel)
+    before = await load_graph(index.graph, channel)
     assert len(before) == 2 * POSTS + 1  # a day and a post each, and a name
-    assert (await looked_at(system)).done == POSTS
+    assert (await load_rebuild(system)).done == POSTS
     await system.rebuilds.want(Projection.GRAPH)
     rebuilding, questions = asyncio.create_task(rebuild(index, system, batch=3)), 0
     while not rebuilding.done():
-        assert await all_of(index.graph, channel) == before
+        assert await load_graph(index.graph, channel) == before
         questions += 1
     assert await rebuilding
     assert questions > 1
-    assert await all_of(index.graph, channel) == before
-    assert await index.graph.generations() == Generations(shown=2, last=2)
+    assert await load_graph(index.graph, channel) == before
+    assert await index.graph.generations() == Generations(answering=2, last=2)
 
 
 async def test_what_is_stored_edited_and_deleted_meanwhile_is_in_the_new_graph(
@@ -122,7 +122,7 @@ async def test_what_is_stored_edited_and_deleted_meanwhile_is_in_the_new_graph(
     await index.write(posts, now=NOW)
     await system.rebuilds.want(Projection.GRAPH)
     rebuilding = asyncio.create_task(rebuild(index, system, batch=2))
-    while not (await looked_at(system)).done:
+    while not (await load_rebuild(system)).done:
         await asyncio.sleep(0.01)
     new = make_linked(channel, 200, source=(6, 1), posted_at=NOW)
     changed = make_linked(
@@ -141,8 +141,8 @@ async def test_what_is_stored_edited_and_deleted_meanwhile_is_in_the_new_graph(
     still_building = not rebuilding.done()
     assert await rebuilding
     assert still_building
-    edges = await all_of(index.graph, channel)
-    assert await index.graph.generations() == Generations(shown=2, last=2)
+    edges = await load_graph(index.graph, channel)
+    assert await index.graph.generations() == Generations(answering=2, last=2)
     counted = {
         key[3]: posts for key, posts in edges.items() if key[0].startswith(f"{channel}/") and key[3] != "5"
     }
@@ -160,7 +160,7 @@ async def test_what_somebody_began_to_make_or_to_drop_goes_with_the_next_one(
         await index.write(posts, now=NOW)
     await system.rebuilds.want(Projection.GRAPH)
     assert await rebuild(index, system)
-    assert await index.graph.generations() == Generations(shown=3, last=3)
+    assert await index.graph.generations() == Generations(answering=3, last=3)
     days = "MATCH (n) WHERE n.channel = $channel RETURN DISTINCT labels(n)[0] AS label"
     labels = {row["label"] for row in await index.graph.ask(days, channel=posts[0].channel_id)}
     assert {label[-1] for label in labels} == {"3"}
@@ -172,18 +172,20 @@ async def test_another_process_goes_on_where_one_was_stopped(
     await system.rebuilds.want(Projection.GRAPH)
     stopping = asyncio.Event()
     first = asyncio.create_task(rebuild(index, system, owner="here#1", stopping=stopping, batch=5))
-    while not (await looked_at(system)).done:
+    while not (await load_rebuild(system)).done:
         await asyncio.sleep(0.01)
     assert not await rebuild(index, system, owner="there#2")  # it is being done
     stopping.set()
     assert not await first
-    assert 0 < (await looked_at(system)).done < POSTS
+    assert 0 < (await load_rebuild(system)).done < POSTS
     assert await rebuild(index, system, owner="there#2")
-    assert (await looked_at(system)).done == POSTS
-    assert len(await all_of(index.graph, posts[0].channel_id)) == 2 * POSTS + 1
+    assert (await load_rebuild(system)).done == POSTS
+    assert len(await load_graph(index.graph, posts[0].channel_id)) == 2 * POSTS + 1
 
 
-async def kept_until(index: GraphIndex | None, system: SystemStores, *, generation: int | None) -> Health:
+async def run_upkeep_until(
+    index: GraphIndex | None, system: SystemStores, *, generation: int | None
+) -> Health:
     """The worker's loop, until questions are answered by that generation."""
     health, stopping = Health(probes={}), asyncio.Event()
     keep = partial(
@@ -195,7 +197,7 @@ async def kept_until(index: GraphIndex | None, system: SystemStores, *, generati
         health=health,
     )
     keeping = asyncio.create_task(keep(stopping, index=index))
-    while index is not None and (await index.graph.generations()).shown != generation:
+    while index is not None and (await index.graph.generations()).answering != generation:
         await asyncio.sleep(0.05)
     while "graph" not in health.parts():
         await asyncio.sleep(0.01)
@@ -208,28 +210,28 @@ async def test_a_graph_that_is_new_or_was_off_or_lost_is_made_anew_by_itself(
     index: GraphIndex, system: SystemStores, posts: list[PostId]
 ) -> None:
     channel: ChannelId = posts[0].channel_id
-    await kept_until(index, system, generation=1)
-    everything = await all_of(index.graph, channel)
+    await run_upkeep_until(index, system, generation=1)
+    everything = await load_graph(index.graph, channel)
     assert len(everything) == 2 * POSTS + 1
     await index.graph.write([], posts[:3])
-    health = await kept_until(None, system, generation=None)
+    health = await run_upkeep_until(None, system, generation=None)
     assert health.parts()["graph"]["used"] == "off"
     await index.graph.begin()  # so that the next one bears another number
-    await kept_until(index, system, generation=3)
-    assert await all_of(index.graph, channel) == everything
+    await run_upkeep_until(index, system, generation=3)
+    assert await load_graph(index.graph, channel) == everything
     await index.graph.erase()
-    await kept_until(index, system, generation=1)
-    assert await all_of(index.graph, channel) == everything
+    await run_upkeep_until(index, system, generation=1)
+    assert await load_graph(index.graph, channel) == everything
 
 
 async def test_after_a_loss_of_redis_it_is_made_anew_while_the_former_one_answers(
     index: GraphIndex, system: SystemStores, posts: list[PostId]
 ) -> None:
     await system.outbox.remember_epoch("first", "run")
-    await kept_until(index, system, generation=1)
-    await kept_until(index, system, generation=1)
-    everything = await all_of(index.graph, posts[0].channel_id)
+    await run_upkeep_until(index, system, generation=1)
+    await run_upkeep_until(index, system, generation=1)
+    everything = await load_graph(index.graph, posts[0].channel_id)
     await index.graph.write([], posts[:3])  # what was on its way is lost
     await system.outbox.remember_epoch("second", "run")
-    await kept_until(index, system, generation=2)
-    assert await all_of(index.graph, posts[0].channel_id) == everything
+    await run_upkeep_until(index, system, generation=2)
+    assert await load_graph(index.graph, posts[0].channel_id) == everything

@@ -84,7 +84,7 @@ async def installation(
         await running
 
 
-async def examined(
+async def examine_roles(
     addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool | None = True
 ) -> dict[str, Finding]:
     expected = Expectations(300, posts_are_unique)
@@ -96,7 +96,7 @@ async def examined(
 
 async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> None:
     async with installation() as addresses:
-        findings = await examined(addresses)
+        findings = await examine_roles(addresses)
     assert {finding.verdict for finding in findings.values()} == {Severity.OK}, findings
     assert [subject.split()[0] for subject in findings if subject[0].isdigit()] == [
         str(number) for number in range(1, 9)
@@ -107,7 +107,7 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
 @pytest.mark.parametrize(
     ("trouble", "subject", "verdict", "words"),
     [
-        ({"scheduler": "stale"}, "1 scheduler", Severity.BAD, "says stale"),
+        ({"scheduler": "stale"}, "1 scheduler", Severity.BAD, "answers stale"),
         ({"scheduler_last_tick_ts_seconds": NOW.timestamp() - 601}, "2 tick", Severity.BAD, "601 s ago"),
         ({"scheduler_last_tick_ts_seconds": 0.0}, "2 tick", Severity.BAD, "no tick yet"),
         ({'parser_runs_total{mode="incremental",status="ok"}': 0.0}, "3 news", Severity.BAD, "7 new posts"),
@@ -120,7 +120,7 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
             {'parser_mode_forced_total{reason="stale_lpa"}': 3.0},
             "8 stale channels",
             Severity.WARNING,
-            "3 were read",
+            "3 channels were read",
         ),
         (
             {'parsing_duration_seconds_bucket{mode="incremental",le="30.0"}': 10.0},
@@ -140,22 +140,22 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
             Severity.WARNING,
             "no run has finished",
         ),
-        ({"stage": "failing"}, "stages", Severity.BAD, "0 of 1 stages run"),
+        ({"stage": "failing"}, "stages", Severity.BAD, "0 of 1 stages are running"),
         ({"stage": "failing"}, "stage tagging", Severity.BAD, "it was stopped"),
-        ({"stage": "starting"}, "stages", Severity.OK, "all 1 stages run"),
+        ({"stage": "starting"}, "stages", Severity.OK, "all 1 stages are running"),
         ({"ready": False}, "role api", Severity.BAD, "postgres: it cannot be used now"),
         ({"ready": False, "health": "failing"}, "role api", Severity.BAD, "postgres: it cannot be used now"),
-        ({"health": "stale"}, "role ingest", Severity.BAD, "/health says stale"),
-        ({"health": "down"}, "role ingest", Severity.BAD, "/health says down"),
+        ({"health": "stale"}, "role ingest", Severity.BAD, "/health answers stale"),
+        ({"health": "down"}, "role ingest", Severity.BAD, "/health answers down"),
         ({"health": "of a newer version"}, "role worker", Severity.BAD, "of a newer version"),
-        ({"health": "starting"}, "role worker", Severity.WARNING, "/health says starting"),
+        ({"health": "starting"}, "role worker", Severity.WARNING, "/health answers starting"),
     ],
 )
 async def test_each_trouble_has_its_line_with_what_to_do(
     trouble: dict[str, float], subject: str, verdict: Severity, words: str
 ) -> None:
-    async with installation(**trouble) as addresses:  # type: ignore[arg-type]  # names of series are no identifiers
-        finding = (await examined(addresses))[subject]
+    async with installation(**trouble) as addresses:  # type: ignore[arg-type]  # names
+        finding = (await examine_roles(addresses))[subject]
     assert finding.verdict is verdict, finding
     assert words in str(finding.what)
     assert bool(finding.remedy) is (verdict is not Severity.OK)
@@ -165,7 +165,7 @@ async def test_a_role_that_is_away_or_refuses_is_named() -> None:
     async with installation() as addresses:
         addresses[CheckedRole.WORKER] = replace(addresses[CheckedRole.WORKER], port=free_port())
         addresses[CheckedRole.API] = replace(addresses[CheckedRole.API], key="wrong")
-        findings = await examined(addresses, posts_are_unique=False)
+        findings = await examine_roles(addresses, posts_are_unique=False)
     assert "does not answer (ConnectionRefusedError)" in str(findings["role worker"].what)
     assert "tga run --roles worker" in str(findings["role worker"].remedy)
     assert "/health answers with 401" in str(findings["role api"].what)
@@ -174,7 +174,7 @@ async def test_a_role_that_is_away_or_refuses_is_named() -> None:
 
 async def test_a_database_that_does_not_answer_is_not_taken_for_one_without_a_key() -> None:
     async with installation() as addresses:
-        finding = (await examined(addresses, posts_are_unique=None))["4 no duplicates"]
+        finding = (await examine_roles(addresses, posts_are_unique=None))["4 no duplicates"]
     assert finding.verdict is Severity.WARNING
     assert "tga migrate" not in str(finding.remedy)
 
@@ -182,7 +182,11 @@ async def test_a_database_that_does_not_answer_is_not_taken_for_one_without_a_ke
 def test_roles_on_other_machines_and_ports_for_the_operator_are_asked_where_they_are() -> None:
     http = read_group(
         HttpSettings,
-        {"HTTP_HOST": "0.0.0.0", "API_OPERATIONS_PORT": "9000", "OPERATOR_KEY": KEY},  # noqa: S104 -- as in a container
+        {
+            "HTTP_HOST": "0.0.0.0",  # noqa: S104 -- as in a container
+            "API_OPERATIONS_PORT": "9000",
+            "OPERATOR_KEY": KEY,
+        },
     )
     role_addresses = addresses_of(http, {CheckedRole.WORKER: "10.0.0.7"})
     assert role_addresses[CheckedRole.INGEST] == RoleAddress("127.0.0.1", 8011, 8011, KEY)

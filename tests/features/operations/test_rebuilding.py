@@ -27,7 +27,7 @@ from testkit.factories import make_page, make_post
 from testkit.models import MINILM
 from tests.conftest import Admin, scratch_database
 from tests.stores.postgres.catalogue import complaints
-from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
+from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, open_with_vectors, search_ids
 
 type Known = tuple[ChannelId, TenantId, list[PostId]]
 
@@ -52,7 +52,7 @@ async def admin(own: dict[str, str]) -> AsyncIterator[Admin]:
 @pytest.fixture
 async def app(own: dict[str, str], admin: Admin, minilm: Path, tmp_path: Path) -> AsyncIterator[App]:
     assert admin is not None  # the tables are empty now
-    async with opened_with_vectors(own, models=minilm, folder=tmp_path) as built:
+    async with open_with_vectors(own, models=minilm, folder=tmp_path) as built:
         yield built
 
 
@@ -78,7 +78,7 @@ async def rebuild(
     )
 
 
-async def looked_at(app: App) -> Rebuild:
+async def load_rebuild(app: App) -> Rebuild:
     known = await app.system.rebuilds.look(Projection.VECTORS)
     assert known is not None
     return known
@@ -86,14 +86,14 @@ async def looked_at(app: App) -> Rebuild:
 
 async def test_afterwards_the_same_posts_are_found_in_the_same_order(app: App, posts: Known) -> None:
     channel_id, tenant_id, _ = posts
-    before = await found(app, "a kitten", channel_id, tenant_id)
+    before = await search_ids(app, "a kitten", channel_id, tenant_id)
     assert len(before) == len(TEXTS)
     assert not await rebuild(app)  # nobody has asked for it
     await app.system.rebuilds.want(Projection.VECTORS)
     assert await rebuild(app)
-    assert await found(app, "a kitten", channel_id, tenant_id) == before
+    assert await search_ids(app, "a kitten", channel_id, tenant_id) == before
     assert await index_of(app).vectors.collections() == {SPACE.collection(2): SPACE.name}
-    assert (await looked_at(app)).done == len(TEXTS)
+    assert (await load_rebuild(app)).done == len(TEXTS)
     assert not await rebuild(app)
 
 
@@ -115,14 +115,21 @@ async def test_searches_never_fail_and_what_is_stored_meanwhile_is_not_lost(app:
             Claim(channel_id, 0),
         )
         await index_of(app).write([new.id, edited.id])
-        assert len(await found(app, "a kitten", channel_id, tenant_id)) >= len(TEXTS)
+        assert len(await search_ids(app, "a kitten", channel_id, tenant_id)) >= len(TEXTS)
         searched += not rebuilding.done()
     assert await rebuilding
     assert searched > 0
-    assert sorted(await found(app, "dog", channel_id, tenant_id)) == sorted(
+    assert sorted(await search_ids(app, "dog", channel_id, tenant_id)) == sorted(
         [*(post.message_id for post in known), *range(100, 106)]
     )
-    assert set((await found(app, "interest rates rise", channel_id, tenant_id))[:6]) == {1, 2, 3, 4, 5, 6}
+    assert set((await search_ids(app, "interest rates rise", channel_id, tenant_id))[:6]) == {
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    }
 
 
 async def test_what_is_deleted_meanwhile_is_not_in_the_new_collection(
@@ -131,14 +138,14 @@ async def test_what_is_deleted_meanwhile_is_not_in_the_new_collection(
     channel_id, tenant_id, known = posts
     await app.system.rebuilds.want(Projection.VECTORS)
     rebuilding = asyncio.create_task(rebuild(app, batch=2))
-    while not (await looked_at(app)).done:
+    while not (await load_rebuild(app)).done:
         await asyncio.sleep(0.01)
     await admin.execute(
         "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id > 2"
     )
     await index_of(app).write(known)
     await rebuilding
-    assert sorted(await found(app, "a kitten", channel_id, tenant_id)) == [1, 2]
+    assert sorted(await search_ids(app, "a kitten", channel_id, tenant_id)) == [1, 2]
 
 
 async def test_another_process_goes_on_where_one_was_stopped(app: App, posts: Known) -> None:
@@ -146,17 +153,17 @@ async def test_another_process_goes_on_where_one_was_stopped(app: App, posts: Kn
     await app.system.rebuilds.want(Projection.VECTORS)
     stopping = asyncio.Event()
     first = asyncio.create_task(rebuild(app, owner="here#0001", stopping=stopping, batch=5))
-    while not (await looked_at(app)).done:
+    while not (await load_rebuild(app)).done:
         await asyncio.sleep(0.01)
     assert not await rebuild(app, owner="there#0002")  # it is being done
     stopping.set()
     assert not await first
-    done_before = (await looked_at(app)).done
+    done_before = (await load_rebuild(app)).done
     assert 0 < done_before < len(TEXTS)
     await app.system.rebuilds.want(Projection.VECTORS)  # asked for again, it is still the same one
     assert await rebuild(app, owner="there#0002")
-    assert (await looked_at(app)).done == len(TEXTS)
-    assert len(await found(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
+    assert (await load_rebuild(app)).done == len(TEXTS)
+    assert len(await search_ids(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
 
 
 @pytest.mark.usefixtures("posts")
@@ -174,7 +181,7 @@ async def test_where_there_are_no_vectors_yet_they_are_made(app: App) -> None:
     await land(app.system, channel_id, *TEXTS)
     await app.system.rebuilds.want(Projection.VECTORS)
     assert await rebuild(app)
-    assert len(await found(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
+    assert len(await search_ids(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
     assert await index_of(app).vectors.collections() == {SPACE.collection(1): SPACE.name}
 
 
@@ -208,15 +215,15 @@ async def with_words(app: App, posts: list[PostId]) -> None:
     )
 
 
-async def found_words(app: App, words: str, tenant_id: TenantId) -> list[int]:
+async def search_words(app: App, words: str, tenant_id: TenantId) -> list[int]:
     matches = await app.tenant(tenant_id).words.find(
         [SearchTerm(words)], SearchFilters(), before=SearchPosition(FAR_FUTURE), budget=timedelta(seconds=10)
     )
-    return [match.post_id.message_id for match in matches.found]
+    return [match.post_id.message_id for match in matches.complete]
 
 
 @pytest.fixture
-async def worded(app: App, admin: Admin) -> Known:
+async def known_with_words(app: App, admin: Admin) -> Known:
     await admin.execute("TRUNCATE post_search")
     channel_id, tenant_id = await make_followed_channel(app.system)
     posts = await land(app.system, channel_id, *TEXTS)
@@ -232,16 +239,16 @@ async def slices(admin: Admin) -> set[str]:
 
 
 async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(
-    app: App, worded: Known, admin: Admin
+    app: App, known_with_words: Known, admin: Admin
 ) -> None:
-    _, tenant_id, _ = worded
-    before = await found_words(app, "cats", tenant_id)
+    _, tenant_id, _ = known_with_words
+    before = await search_words(app, "cats", tenant_id)
     everything = await admin.fetch("SELECT * FROM post_search ORDER BY channel_id, message_id")
     assert len(before) == len(TEXTS)
     for _ in range(2):
         await app.system.rebuilds.want(Projection.TEXT)
         assert await rebuild_words(app)
-        assert await found_words(app, "cats", tenant_id) == before
+        assert await search_words(app, "cats", tenant_id) == before
         assert await admin.fetch("SELECT * FROM post_search ORDER BY channel_id, message_id") == everything
         assert {"post_search_rest", "post_search_2026_11"} <= await slices(admin)
         assert not await admin.fetchval(
@@ -251,9 +258,9 @@ async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(
 
 
 async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found_too(
-    app: App, worded: Known, admin: Admin
+    app: App, known_with_words: Known, admin: Admin
 ) -> None:
-    channel_id, tenant_id, known = worded
+    channel_id, tenant_id, known = known_with_words
     others, _ = await make_followed_channel(app.system)
     await with_words(app, await land(app.system, others, *["A quiet day"] * 60))  # it shall take a while
     await app.system.rebuilds.want(Projection.TEXT)
@@ -274,15 +281,16 @@ async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found
         if number == 103:
             await admin.execute(
                 "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 "
-                "WHERE message_id > 25 AND message_id < 100"
+                "WHERE channel_id = $1 AND message_id > 25 AND message_id < 100",
+                channel_id,
             )
             await with_words(app, known[25:])
-        assert await found_words(app, "dog", tenant_id) == list(range(100, number + 1))
+        assert await search_words(app, "dog", tenant_id) == list(range(100, number + 1))
         searched, number = searched + 1, number + 1
     assert await rebuilding
     assert searched > 3
-    assert await found_words(app, "dog", tenant_id) == list(range(100, number))
-    assert set(await found_words(app, "rates", tenant_id)) == {
+    assert await search_words(app, "dog", tenant_id) == list(range(100, number))
+    assert set(await search_words(app, "rates", tenant_id)) == {
         1 + landed % 20 for landed in range(100, number)
     }
     stored = await admin.fetch(
@@ -292,9 +300,9 @@ async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found
 
 
 async def test_whoever_stores_words_never_fails_while_a_new_index_is_laid_out(
-    app: App, worded: Known
+    app: App, known_with_words: Known
 ) -> None:
-    _, _, known = worded
+    _, _, known = known_with_words
     laid_out = asyncio.Event()
 
     async def store() -> None:
@@ -329,8 +337,35 @@ async def test_the_new_index_takes_its_place_although_others_hold_tables_that_it
     assert not await app.system.word_index.is_begun()
 
 
-async def test_words_go_on_where_another_process_was_stopped(app: App, worded: Known) -> None:
-    _, tenant_id, _ = worded
+async def test_a_search_that_waits_for_the_index_holds_no_part_of_it(
+    app: App, admin: Admin, known_with_words: Known
+) -> None:
+    _, tenant_id, _ = known_with_words
+    terms = [SearchTerm("cat"), SearchTerm("roof"), SearchTerm("moon")]
+    async with asyncio.timeout(30), admin.transaction():
+        await admin.execute("LOCK TABLE ONLY post_search IN ACCESS EXCLUSIVE MODE")
+        searching = asyncio.create_task(
+            app.tenant(tenant_id).words.find(
+                terms, SearchFilters(), before=SearchPosition(FAR_FUTURE), enough=5
+            )
+        )
+        while not (
+            waiting := await admin.fetchval(
+                "SELECT pid FROM pg_locks WHERE relation = 'post_search'::regclass AND NOT granted"
+            )
+        ):
+            await asyncio.sleep(0.01)
+        held = await admin.fetch(
+            "SELECT l.relation::regclass::text FROM pg_locks l JOIN pg_inherits i ON i.inhrelid = l.relation "
+            "WHERE l.pid = $1 AND i.inhparent = 'post_search'::regclass",
+            waiting,
+        )
+    await searching
+    assert not held
+
+
+async def test_words_go_on_where_another_process_was_stopped(app: App, known_with_words: Known) -> None:
+    _, tenant_id, _ = known_with_words
     await app.system.rebuilds.want(Projection.TEXT)
     stopping = asyncio.Event()
     first = asyncio.create_task(rebuild_words(app, owner="here#0001", stopping=stopping, batch=5))
@@ -339,4 +374,4 @@ async def test_words_go_on_where_another_process_was_stopped(app: App, worded: K
     stopping.set()
     assert not await first
     assert await rebuild_words(app, owner="there#0002")
-    assert len(await found_words(app, "cats", tenant_id)) == len(TEXTS)
+    assert len(await search_words(app, "cats", tenant_id)) == len(TEXTS)

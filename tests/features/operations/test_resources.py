@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.operations.fullness import Fullness
-from telegram_assistant.features.operations.heartbeats import reported_metrics
+from telegram_assistant.features.operations.heartbeats import collect_metrics
 from telegram_assistant.features.operations.resources import measure_resources
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.disks import DiskUse, WatchedFolder, folders_of, measure_folder
@@ -67,7 +67,7 @@ async def test_what_is_measured_is_a_metric_and_goes_with_every_heartbeat(
     disk.fill(leave_bytes=2 * MB)
     async with Redis.from_url(installation.redis.url.get_secret_value()) as redis:
         await measure_resources(redis, [WatchedFolder(DiskUse.FILES, disk.path)])
-    reported = reported_metrics()
+    reported = collect_metrics()
     assert (
         reported.largest("disk_size_bytes", disk="files"),
         reported.largest("disk_free_bytes", disk="files"),
@@ -80,7 +80,7 @@ async def test_a_redis_that_is_away_has_no_memory_rather_than_an_old_one(install
         await measure_resources(redis, [])
     async with Redis.from_url("redis://127.0.0.1:1/0") as nowhere:
         await measure_resources(nowhere, [])
-    assert reported_metrics().largest("redis_memory_bytes") is None
+    assert collect_metrics().largest("redis_memory_bytes") is None
 
 
 def test_files_in_s3_and_vectors_in_qdrant_are_on_no_disk_of_ours(installation: Settings) -> None:

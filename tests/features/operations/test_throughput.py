@@ -11,7 +11,7 @@ from telegram_assistant.features.operations.heartbeats import (
 from telegram_assistant.features.operations.overview import (
     ProcessState,
     installation_overview,
-    known_processes,
+    load_processes,
 )
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput, measure_backlog
 from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
@@ -130,7 +130,7 @@ async def process_state(api: ApiStores, instance: str) -> ProcessState | None:
     return next(
         (
             process.state
-            for process in await known_processes(processes=api.processes)
+            for process in await load_processes(processes=api.processes)
             if process.process.instance == instance
         ),
         None,

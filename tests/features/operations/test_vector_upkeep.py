@@ -14,7 +14,7 @@ from telegram_assistant.vectors.index import VectorIndex
 from testkit.models import MINILM
 from tests.ai.conftest import minilm
 from tests.features.operations.test_rebuilding import TEXTS, admin, app, own, posts
-from tests.vectors.indexed import found, index_of, land, make_followed_channel
+from tests.vectors.indexed import index_of, land, make_followed_channel, search_ids
 
 __all__ = ["admin", "app", "minilm", "own", "posts"]
 
@@ -36,7 +36,7 @@ async def keep_until_finished(app: App, *, fills: bool) -> None:
     await keeping
 
 
-async def reported(app: App, *, index: VectorIndex | None) -> dict[str, Any]:
+async def report_health(app: App, *, index: VectorIndex | None) -> dict[str, Any]:
     health, stopping = Health(probes={}), asyncio.Event()
     reporting = asyncio.create_task(
         report_vectors(stopping, index=index, rebuilds=app.system.rebuilds, model=MINILM, health=health)
@@ -51,18 +51,18 @@ async def reported(app: App, *, index: VectorIndex | None) -> dict[str, Any]:
 @pytest.mark.usefixtures("posts")
 async def test_the_worker_does_what_is_asked_for_and_health_tells_how_far_it_is(app: App) -> None:
     await app.system.rebuilds.want(Projection.VECTORS)
-    report = await reported(app, index=app.index)
+    report = await report_health(app, index=app.index)
     assert (report["points"], report["model"], report["is_being_rebuilt"]) == (len(TEXTS), MINILM, True)
     assert "some posts have no vector yet" in report["detail"]
     await keep_until_finished(app, fills=False)
-    report = await reported(app, index=app.index)
+    report = await report_health(app, index=app.index)
     assert (report["is_being_rebuilt"], report["posts_done"], report.get("detail", "")) == (
         False,
         len(TEXTS),
         "",
     )
     assert index_of(app).vectors.where == report["used"]
-    assert (await reported(app, index=None))["used"] == "off"
+    assert (await report_health(app, index=None))["used"] == "off"
 
 
 async def test_posts_that_were_stored_while_vectors_were_off_get_theirs_without_being_asked_for(
@@ -77,6 +77,6 @@ async def test_posts_that_were_stored_while_vectors_were_off_get_theirs_without_
         stopped, index=None, states=states, rebuilds=rebuilds, model=MINILM, owner="here#0001", fills=True
     )
     await land(app.system, channel_id, *TEXTS)
-    assert await found(app, "a kitten", channel_id, tenant_id) == []
+    assert await search_ids(app, "a kitten", channel_id, tenant_id) == []
     await keep_until_finished(app, fills=True)
-    assert len(await found(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
+    assert len(await search_ids(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)

@@ -9,7 +9,7 @@ from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.posts.changes import quiet_changes
-from telegram_assistant.features.posts.posts import post_in_full, versions_of
+from telegram_assistant.features.posts.posts import load_versions, post_in_full
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -94,7 +94,7 @@ async def test_what_another_tenant_follows_is_neither_shown_nor_named(
         forward.post_id
         for forward in (await post_in_full(post_id, stores=world.stores_b)).detail.forwarded_by
     ] == [copy]
-    for question in (post_in_full, versions_of):
+    for question in (post_in_full, load_versions):
         with pytest.raises(Missing):
             await question(copy, stores=world.stores_a)
     back = await land(system, world.shared[1], "Оттуда", forwarded_from=Origin(world.only_b[0], MessageId(1)))
@@ -106,7 +106,7 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     post_id = await land(system, channel_id, "Мосты откроют ночью")
     await land(system, channel_id, "Мосты откроют днём")
     await land(system, channel_id, "Мосты откроют завтра днём")
-    versions = await versions_of(post_id, stores=world.stores_a)
+    versions = await load_versions(post_id, stores=world.stores_a)
     assert [version.version.text for version in versions] == [
         "Мосты откроют ночью",
         "Мосты откроют днём",
@@ -132,6 +132,6 @@ async def test_an_edit_between_hostile_texts_costs_a_reader_nothing(
     for number in range(10):
         await land(system, channel_id, f"{number} " + "б а " * 1000)
     with cpu_limit(1):
-        versions = await versions_of(post_id, stores=world.stores_a)
+        versions = await load_versions(post_id, stores=world.stores_a)
         page = await quiet_changes(versions[0].version.seen_at - timedelta(days=1), stores=world.stores_a)
     assert len(versions) == len(page.changes) + 1 == 11

@@ -36,7 +36,7 @@ from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, person_stores, tenant_stores
 from testkit.factories import make_tenant
-from testkit.receiving import OPEN_GUARD, MailServer, Request, Webhook, served
+from testkit.receiving import OPEN_GUARD, MailServer, Request, Webhook, serve
 from tests.conftest import Admin
 from tests.features.receivers.test_sending_digests import make_digest
 
@@ -78,13 +78,13 @@ class Office:
 
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
-    async with served(Webhook()) as server:
+    async with serve(Webhook()) as server:
         yield server
 
 
 @pytest.fixture
 async def mails() -> AsyncIterator[MailServer]:
-    async with served(MailServer()) as server:
+    async with serve(MailServer()) as server:
         yield server
 
 
@@ -133,18 +133,18 @@ async def test_a_webhook_gets_its_code_and_nothing_else_before_the_owner_types_i
     receiver_id = (await office.create(ReceiverKind.WEBHOOK, webhook.url)).receiver.receiver_id
     await office.save_digest(receiver_id)
     await office.send()
-    (first,) = webhook.taken
+    (first,) = webhook.requests
     with pytest.raises(Rejected):
         await confirm_receiver(receiver_id, "AAAAAAAA", stores=office.stores, sealer=SEALER)
     await office.send()
-    assert len(webhook.taken) == 1
+    assert len(webhook.requests) == 1
     code = code_in(first)
     await confirm_receiver(
         receiver_id, f" {code[:4].lower()}-{code[4:]} ", stores=office.stores, sealer=SEALER
     )
     await office.save_digest(receiver_id)
     await office.send()
-    assert [request.data["type"] for request in webhook.taken] == ["receiver.confirmation", "digest.ready"]
+    assert [request.data["type"] for request in webhook.requests] == ["receiver.confirmation", "digest.ready"]
 
 
 @pytest.mark.parametrize("form", ["{code}", '{{"code": "{code}"}}', ' "{code}" \n'])
@@ -171,7 +171,7 @@ async def test_codes_cannot_be_guessed_for_long_and_a_new_code_ends_the_old_one(
 ) -> None:
     receiver_id = (await office.create(ReceiverKind.WEBHOOK, webhook.url)).receiver.receiver_id
     await office.send()
-    first = code_in(webhook.taken[0])
+    first = code_in(webhook.requests[0])
     for _ in range(10):
         with pytest.raises(Rejected):
             await confirm_receiver(receiver_id, "AAAAAAAA", stores=office.stores, sealer=SEALER)
@@ -179,7 +179,7 @@ async def test_codes_cannot_be_guessed_for_long_and_a_new_code_ends_the_old_one(
         await confirm_receiver(receiver_id, first, stores=office.stores, sealer=SEALER)
     await send_code_again(receiver_id, stores=office.stores)
     await office.send()
-    second = code_in(webhook.taken[1])
+    second = code_in(webhook.requests[1])
     with pytest.raises(Rejected):
         await confirm_receiver(receiver_id, first, stores=office.stores, sealer=SEALER)
     await confirm_receiver(receiver_id, second, stores=office.stores, sealer=SEALER)
@@ -203,7 +203,7 @@ async def test_an_address_is_used_once_in_a_tenant(
 
 
 def link_in(mails: MailServer, kind: str) -> str:
-    text = mails.taken[-1].get_body(("plain",))
+    text = mails.messages[-1].get_body(("plain",))
     assert text is not None
     words: list[str] = text.get_content().split()
     return next(word for word in words if f"/{kind}/" in word).rpartition("/")[2]
@@ -215,7 +215,7 @@ async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_c
     receiver = (await office.create(ReceiverKind.EMAIL, "ceo@victim.example")).receiver
     await office.save_digest(receiver.receiver_id)
     await office.send()
-    (request_mail,) = mails.taken
+    (request_mail,) = mails.messages
     assert "List-Unsubscribe" not in request_mail
     assert receiver.name not in request_mail.as_string()
     token = link_in(mails, "confirm")
@@ -227,7 +227,7 @@ async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_c
         await subscriptions.confirm(linked, tenant=office.sender.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
-    assert [mail["Subject"] for mail in mails.taken][1:] == ["The bridge is closed"]
+    assert [mail["Subject"] for mail in mails.messages][1:] == ["The bridge is closed"]
 
 
 async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_again(
@@ -239,14 +239,14 @@ async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_aga
     await subscriptions.confirm(confirm_link, tenant=office.sender.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
-    header = mails.taken[-1]["List-Unsubscribe"]
-    assert mails.taken[-1]["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    header = mails.messages[-1]["List-Unsubscribe"]
+    assert mails.messages[-1]["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert header == f"<https://news.example/unsubscribe/{link_in(mails, 'unsubscribe')}>"
     linked = subscriptions.read_unsubscribe_link(link_in(mails, "unsubscribe"), sealer=SEALER)
     await office.save_digest(receiver.receiver_id)
     for _ in range(2):
         await subscriptions.unsubscribe(linked, tenant=office.sender.tenant)
-    count = len(mails.taken)
+    count = len(mails.messages)
     with pytest.raises(Rejected):
         await resume_receiver(receiver.receiver_id, stores=office.stores)
     with pytest.raises(Rejected):
@@ -255,7 +255,7 @@ async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_aga
         await subscriptions.confirm(confirm_link, tenant=office.sender.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
-    assert len(mails.taken) == count
+    assert len(mails.messages) == count
     await office.stores.receivers.delete(receiver.receiver_id)
     with pytest.raises(Rejected, match="unsubscribed"):
         await office.create(ReceiverKind.EMAIL, "Reader@victim.example")
@@ -270,7 +270,7 @@ async def test_a_reader_who_subscribes_again_gets_mails_again(office: Office, ma
     await subscriptions.subscribe_again(linked, tenant=office.sender.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
-    assert mails.taken[-1]["Subject"] == "The bridge is closed"
+    assert mails.messages[-1]["Subject"] == "The bridge is closed"
 
 
 async def test_an_address_is_asked_three_times_a_day_at_most_whoever_asks(
@@ -280,10 +280,10 @@ async def test_an_address_is_asked_three_times_a_day_at_most_whoever_asks(
         other = replace(office, stores=tenant_stores(pool, await make_tenant(system)))
         await other.create(ReceiverKind.EMAIL, "ceo@victim.example")
     await office.send()
-    assert len(mails.taken) == MAX_CODES_PER_DAY
+    assert len(mails.messages) == MAX_CODES_PER_DAY
     office.now += timedelta(days=1)
     await office.send()
-    assert len(mails.taken) == MAX_CODES_PER_DAY + 2
+    assert len(mails.messages) == MAX_CODES_PER_DAY + 2
 
 
 async def test_mails_that_the_server_refuses_are_not_counted_for_the_address(
@@ -310,13 +310,13 @@ async def test_a_replaced_secret_is_valid_for_a_day_and_no_secret_lies_in_the_cl
     await office.save_digest(receiver_id)
     office.now = datetime.now(UTC)
     await office.send()
-    both = webhook.taken[-1]
+    both = webhook.requests[-1]
     for secret in (created.secret, replaced.secret):
         StandardWebhook(secret).verify(both.body, both.headers)
     office.now += timedelta(days=1, minutes=1)
     await office.save_digest(receiver_id)
     await office.send()
-    assert len(webhook.taken[-1].headers["webhook-signature"].split()) == 1
+    assert len(webhook.requests[-1].headers["webhook-signature"].split()) == 1
     stored = str(
         await admin.fetch("SELECT * FROM receivers r JOIN receiver_secrets s USING (tenant_id, receiver_id)")
     )
@@ -340,7 +340,7 @@ async def test_with_another_secret_key_a_webhook_is_paused_until_it_gets_a_new_s
     await replace_secret(receiver_id, stores=office.stores, sealer=SEALER)
     await resume_receiver(receiver_id, stores=office.stores)
     await office.send()
-    assert webhook.taken[-1].data["type"] == "digest.ready"
+    assert webhook.requests[-1].data["type"] == "digest.ready"
 
 
 async def test_without_a_secret_key_a_receiver_is_refused_with_what_to_set(

@@ -33,7 +33,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, person_stores, tenant_stores
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
-from testkit.receiving import OPEN_GUARD, MailServer, Request, Webhook, make_receiver, served
+from testkit.receiving import OPEN_GUARD, MailServer, Request, Webhook, make_receiver, serve
 from tests.conftest import Admin
 
 SEALER = Sealer("a secret of the installation, for tests")
@@ -52,7 +52,7 @@ def verify(secret: str, request: Request) -> None:
     )
 
 
-class Desk:
+class SendingTenant:
     """A tenant with one watch, one receiver, and the process that sends to it.
 
     Time passes only when it is told to.
@@ -97,18 +97,18 @@ class Desk:
 
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
-    async with served(Webhook()) as server:
+    async with serve(Webhook()) as server:
         yield server
 
 
 @pytest.fixture
 async def mails() -> AsyncIterator[MailServer]:
-    async with served(MailServer()) as server:
+    async with serve(MailServer()) as server:
         yield server
 
 
 @pytest.fixture
-async def desk(system: SystemStores, pool: Pool, admin: Admin) -> AsyncIterator[Desk]:
+async def desk(system: SystemStores, pool: Pool, admin: Admin) -> AsyncIterator[SendingTenant]:
     await admin.execute("UPDATE receivers SET paused_at = now()")  # those of other tests
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, make_subscription(channel_id))
@@ -123,12 +123,12 @@ async def desk(system: SystemStores, pool: Pool, admin: Admin) -> AsyncIterator[
         owner="one",
         per_hour=PER_HOUR,
     )
-    yield Desk(system, pool, tenant_id, channel_id, sender)
+    yield SendingTenant(system, pool, tenant_id, channel_id, sender)
     await client.close()
 
 
 async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_signed(
-    desk: Desk, webhook: Webhook
+    desk: SendingTenant, webhook: Webhook
 ) -> None:
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     webhook.status, sent = 503, []
@@ -142,9 +142,9 @@ async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_
     webhook.status = 200
     desk.now += timedelta(minutes=15)
     await desk.send()
-    assert [delivery.data["data"]["text"] for delivery in webhook.taken] == sent
-    assert len({delivery.headers["webhook-id"] for delivery in webhook.taken}) == len(sent)
-    for request in webhook.taken:
+    assert [delivery.data["data"]["text"] for delivery in webhook.requests] == sent
+    assert len({delivery.headers["webhook-id"] for delivery in webhook.requests}) == len(sent)
+    for request in webhook.requests:
         assert request.data["type"] == "alert.raised"
         verify(desk.secret, request)
     state = await desk.state()
@@ -152,7 +152,7 @@ async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_
 
 
 async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_same_id(
-    desk: Desk, webhook: Webhook
+    desk: SendingTenant, webhook: Webhook
 ) -> None:
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     await desk.raise_alert()
@@ -163,10 +163,10 @@ async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_
         receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1
     )
     await desk.send()
-    assert webhook.taken == []
+    assert webhook.requests == []
     desk.now += LEASE + timedelta(seconds=1)
     await desk.send()
-    assert [request.headers["webhook-id"] for request in webhook.taken] == [str(lost.delivery_id)]
+    assert [request.headers["webhook-id"] for request in webhook.requests] == [str(lost.delivery_id)]
     assert (
         await other.deliveries.waiting(
             receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1
@@ -176,7 +176,7 @@ async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_
 
 
 async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(
-    desk: Desk, webhook: Webhook
+    desk: SendingTenant, webhook: Webhook
 ) -> None:
     receiver_id = await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     webhook.status = 500
@@ -188,17 +188,17 @@ async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(
     webhook.status = 200
     desk.now += timedelta(hours=1)
     await desk.send()
-    assert webhook.taken == []
+    assert webhook.requests == []
     assert await desk.stores.receivers.resume(receiver_id)
     await desk.send()
     assert await desk.stores.receivers.replay(receiver_id, since=desk.now - timedelta(minutes=1)) == 2
     await desk.send()
-    assert [request.data["data"]["text"] for request in webhook.taken] == sent * 2
-    assert len({request.headers["webhook-id"] for request in webhook.taken}) == 2
+    assert [request.data["data"]["text"] for request in webhook.requests] == sent * 2
+    assert len({request.headers["webhook-id"] for request in webhook.requests}) == 2
 
 
 async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(
-    desk: Desk, webhook: Webhook, admin: Admin
+    desk: SendingTenant, webhook: Webhook, admin: Admin
 ) -> None:
     here = datetime.now(UTC)
     around = QuietHours(
@@ -208,8 +208,8 @@ async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url, quiet=around)
     await desk.raise_alert()
     await desk.send()
-    assert webhook.taken == []
-    assert await desk.stores.alerts.unread() == 1
+    assert webhook.requests == []
+    assert await desk.stores.alerts.count_unread() == 1
     await admin.execute(
         "UPDATE watches SET severity = $1 WHERE watch_id = $2",
         AlertSeverity.CRITICAL,
@@ -217,10 +217,10 @@ async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(
     )
     await desk.raise_alert()
     await desk.send()
-    assert [request.data["data"]["text"] for request in webhook.taken] == ["Снег номер 2"]
+    assert [request.data["data"]["text"] for request in webhook.requests] == ["Снег номер 2"]
     desk.now = here + timedelta(hours=1, minutes=1)
     await desk.send()
-    assert [request.data["data"]["text"] for request in webhook.taken] == ["Снег номер 2", "Снег номер 1"]
+    assert [request.data["data"]["text"] for request in webhook.requests] == ["Снег номер 2", "Снег номер 1"]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ async def test_quiet_hours_are_those_of_the_persons_zone(
         "https://example.com:22/",
     ],
 )
-async def test_a_webhook_inside_the_network_is_refused(desk: Desk, address: str) -> None:
+async def test_a_webhook_inside_the_network_is_refused(desk: SendingTenant, address: str) -> None:
     with pytest.raises(Rejected):
         await make_receiver(
             ReceiverKind.WEBHOOK, "inside", address, stores=desk.stores, sealer=SEALER, guard=Guard()
@@ -272,7 +272,7 @@ async def test_a_webhook_inside_the_network_is_refused(desk: Desk, address: str)
 @pytest.mark.turns("SMTP_PASSWORD")
 @pytest.mark.turns("SMTP_FROM")
 async def test_alerts_that_wait_together_are_one_mail_in_the_receivers_language(
-    desk: Desk, mails: MailServer
+    desk: SendingTenant, mails: MailServer
 ) -> None:
     environ = {
         "SMTP_HOST": "127.0.0.1",
@@ -291,10 +291,10 @@ async def test_alerts_that_wait_together_are_one_mail_in_the_receivers_language(
     encrypted = {name: value for name, value in environ.items() if name != "SMTP_SECURITY"}
     await desk.send(replace(desk.sender, mailer=Mailer(read_group(MailSettings, encrypted), "http://here")))
     assert (await desk.state()).trouble.code == "mail_unreachable"
-    assert mails.taken == []
+    assert mails.messages == []
     desk.now += timedelta(hours=1)
     await desk.send(replace(desk.sender, mailer=Mailer(read_group(MailSettings, environ), "http://here")))
-    (mail,) = mails.taken
+    (mail,) = mails.messages
     assert (mail["From"], mail["To"]) == ("news@desk.example", "reader@desk.example")
     assert mail["Subject"].startswith("Снег: Новый пост в канале")
     assert mail["Subject"].endswith("и ещё 1 оповещение")

@@ -4,14 +4,14 @@ and feed readers at a secret address.
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from uuid import UUID, uuid4
 
 import pytest
 
 from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty
-from telegram_assistant.domain.digests.plan import DigestPlan
+from telegram_assistant.domain.digests.plan import DigestPlan, make_plan
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
 from telegram_assistant.domain.receivers.delivery import ReceiverKind, new_secret
 from telegram_assistant.errors import Missing
@@ -33,7 +33,7 @@ from telegram_assistant.stores.postgres.stores import (
     tenant_stores,
 )
 from testkit.factories import fresh_number, make_tenant
-from testkit.receiving import OPEN_GUARD, MailServer, Webhook, make_receiver, served
+from testkit.receiving import OPEN_GUARD, MailServer, Webhook, make_receiver, serve
 from tests.conftest import Admin
 
 SEALER = Sealer("a secret of the installation, for tests")
@@ -76,13 +76,13 @@ class Reader:
 
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
-    async with served(Webhook()) as server:
+    async with serve(Webhook()) as server:
         yield server
 
 
 @pytest.fixture
 async def mails() -> AsyncIterator[MailServer]:
-    async with served(MailServer()) as server:
+    async with serve(MailServer()) as server:
         yield server
 
 
@@ -150,10 +150,10 @@ async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives
     assert sent_by_killed.trouble is None
     reader.now += LEASE + timedelta(seconds=1)
     await reader.send()
-    ids = [delivery.headers["webhook-id"] for delivery in webhook.taken]
+    ids = [delivery.headers["webhook-id"] for delivery in webhook.requests]
     assert (len(ids), len(set(ids))) == (3, 2)
     assert ids.count(str(sent.delivery_id)) == 2
-    for request in webhook.taken[1:]:
+    for request in webhook.requests[1:]:
         assert request.data.keys() == {"type", "timestamp", "data"}
         assert request.data["type"] == "digest.ready"
         assert [story["headline"] for story in request.data["data"]["items"]] == ["Мост закрыли"]
@@ -169,7 +169,7 @@ async def test_a_digest_is_a_mail_in_html_and_plain_text_and_alerts_do_not_mix_w
     for headlines in (("Мост закрыли", "Музей открыли"), ("Дождь",)):
         await reader.own.digests.save(uuid4(), make_digest(*headlines), receivers=(receiver_id,))
     await reader.send()
-    first, second = mails.taken
+    first, second = mails.messages
     assert (first["Subject"], second["Subject"]) == ("Мост закрыли и ещё 1 сюжет", "Дождь")
     assert first["Message-ID"] != second["Message-ID"]
     plain, html = first.get_body(("plain",)), first.get_body(("html",))
@@ -192,17 +192,13 @@ async def test_a_plan_chooses_only_receivers_of_its_own_tenant(
     foreign = made.receiver_id
     with pytest.raises(Missing):
         await set_plan(
-            ["08:00"],
-            ["1"],
-            "short",
-            zone="UTC",
+            make_plan([time(8)], zone="UTC", receivers=[foreign]),
             stores=reader.stores,
             digests=reader.own.digests,
-            receivers=[foreign],
         )
     await reader.own.digests.save(uuid4(), make_digest("Мост"), receivers=(foreign,))
     await reader.send()
-    assert webhook.taken == []
+    assert webhook.requests == []
 
 
 async def test_a_feed_lists_the_digests_of_one_person_until_they_leave(

@@ -38,7 +38,7 @@ from testkit.receiving import (
     Misbehaviour,
     Webhook,
     make_receiver,
-    served,
+    serve,
 )
 from tests.conftest import Admin
 from tests.features.receivers.test_sending_digests import make_digest
@@ -115,7 +115,7 @@ async def town(system: SystemStores, pool: Pool, admin: Admin) -> AsyncIterator[
 
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
-    async with served(Webhook()) as server:
+    async with serve(Webhook()) as server:
         yield server
 
 
@@ -128,7 +128,7 @@ def test_an_attempt_ends_before_its_lease_and_a_turn_before_the_next_attempt_wou
 async def test_a_receiver_that_never_ends_its_answer_is_given_up_in_time(
     town: Town, misbehaviour: Misbehaviour
 ) -> None:
-    async with served(HostileWebhook(misbehaviour)) as hostile:
+    async with serve(HostileWebhook(misbehaviour)) as hostile:
         tenant = await town.tenant(hostile.url)
         await tenant.deliver()
         began = time.monotonic()
@@ -145,7 +145,7 @@ async def test_eight_dripping_receivers_of_one_tenant_hold_a_quarter_of_the_send
 ) -> None:
     async with AsyncExitStack() as stack:
         drips = [
-            await stack.enter_async_context(served(HostileWebhook(Misbehaviour.DRIP))) for _ in range(SENDERS)
+            await stack.enter_async_context(serve(HostileWebhook(Misbehaviour.DRIP))) for _ in range(SENDERS)
         ]
         evil = await town.tenant(*(drip.url for drip in drips))
         good = await town.tenant(webhook.url)
@@ -157,7 +157,7 @@ async def test_eight_dripping_receivers_of_one_tenant_hold_a_quarter_of_the_send
                 await asyncio.sleep(0.01)
             await good.deliver()
             began = time.monotonic()
-            while not webhook.taken:
+            while not webhook.requests:
                 assert time.monotonic() - began < 5
                 most_held = max(most_held, await admin.fetchval(HELD, evil.tenant_id))
                 await asyncio.sleep(0.02)
@@ -176,7 +176,7 @@ async def test_due_receivers_of_a_suspended_tenant_hold_up_nobody(
     await admin.execute("UPDATE tenants SET suspended_at = now() WHERE tenant_id = $1", suspended.tenant_id)
     await good.deliver()
     await town.send(1)
-    assert len(webhook.taken) == 1
+    assert len(webhook.requests) == 1
     assert await town.send(1) == 0
 
 
@@ -200,7 +200,7 @@ async def test_a_receiver_with_a_backlog_gives_way_after_its_turn(town: Town, we
     long, short = await town.tenant(f"{webhook.url}/long"), await town.tenant(f"{webhook.url}/short")
     await long.deliver(MAX_DELIVERIES_PER_TURN + 1)
     await town.send(1)
-    assert len(webhook.taken) == MAX_DELIVERIES_PER_TURN
+    assert len(webhook.requests) == MAX_DELIVERIES_PER_TURN
     await short.deliver()
     town.now += timedelta(seconds=1)
     await town.send(1)
@@ -231,10 +231,10 @@ async def test_a_tenant_makes_so_many_attempts_an_hour_and_the_rest_goes_out_in_
     town.now = (town.now + timedelta(hours=1)).replace(minute=10)
     await town.send(1)
     assert await town.send(1) == 0
-    assert len(webhook.taken) == 2
+    assert len(webhook.requests) == 2
     town.now += timedelta(hours=1)
     await town.send(1)
-    assert len(webhook.taken) == 3
+    assert len(webhook.requests) == 3
 
 
 @pytest.mark.turns("DELIVERIES_PER_HOUR")
@@ -296,7 +296,7 @@ async def test_a_silent_mail_server_keeps_no_thread_waiting_after_the_deadline()
             self.ended.set()
             writer.close()
 
-    async with served(Silent()) as server:
+    async with serve(Silent()) as server:
         environ = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(server.port), "SMTP_SECURITY": "none"}
         mailer = Mailer(read_group(MailSettings, environ), "https://news.example")
         letter = Letter(letter_id=uuid4(), subject="s", text="t", written_at=datetime.now(UTC))

@@ -7,7 +7,7 @@ import pytest
 from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from testkit.receiving import Webhook
 from tests.conftest import Admin
-from tests.features.receivers.test_sending import Desk, desk, webhook
+from tests.features.receivers.test_sending import SendingTenant, desk, webhook
 
 __all__ = ["desk", "webhook"]
 
@@ -16,7 +16,7 @@ REASON = "the person who made this receiver is no longer a member"
 
 @pytest.mark.parametrize("status", [200, 503])
 async def test_an_attempt_under_way_does_not_end_a_pause_nor_its_reason(
-    desk: Desk, webhook: Webhook, admin: Admin, status: int
+    desk: SendingTenant, webhook: Webhook, admin: Admin, status: int
 ) -> None:
     receiver_id = await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     webhook.status, webhook.answers_after_seconds = status, 0.5

@@ -108,6 +108,16 @@ async def test_a_name_that_five_channels_mention_in_an_hour_trends_in_all_script
     assert trending.posts[0].channel == "Channel 0"
 
 
+async def test_channels_of_one_owner_mention_a_name_once(news: News) -> None:
+    await news.tell()
+    first, second, *_ = news.channels
+    await news.stores.networks.keep({first: first, second: first})
+    assert await news.now() == ()
+    await news.post(news.channels[5], "В Порошино приехали пожарные.", NOW - timedelta(minutes=5))
+    (trending,) = await news.now()
+    assert trending.trend.channels == 6
+
+
 async def test_a_name_of_every_week_does_not_trend(news: News) -> None:
     await news.tell()
     for week in range(1, 5):

@@ -6,7 +6,7 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
-from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
+from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory, stories_of
 from telegram_assistant.features.stories.news import tells_news
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -26,10 +26,8 @@ def story(*texts: str, how: LinkKind, is_ad: bool = False) -> VisibleStory:
         )
         for number, text in enumerate(texts, start=1)
     ]
-    return VisibleStory(
-        tuple(posts),
-        {post.post_id: Link(post.post_id, posts[0].post_id, how, 9.0, NOW, NOW) for post in posts[1:]},
-    )
+    links = [Link(post.post_id, posts[0].post_id, how, 9.0, NOW, NOW) for post in posts[1:]]
+    return stories_of(posts, links, Grouping.NORMAL)[0]
 
 
 @pytest.mark.parametrize(

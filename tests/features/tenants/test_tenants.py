@@ -47,7 +47,7 @@ async def due(admin: Admin, channels: tuple[ChannelId, ...]) -> set[ChannelId]:
     return {row["channel_id"] for row in rows}
 
 
-async def public_id_of(admin: Admin, tenant_id: int) -> UUID:
+async def load_public_id(admin: Admin, tenant_id: int) -> UUID:
     public_id: UUID = await admin.fetchval("SELECT public_id FROM tenants WHERE tenant_id = $1", tenant_id)
     return public_id
 
@@ -65,7 +65,7 @@ async def test_a_tenant_is_created_once_and_under_a_readable_name(api: ApiStores
 async def test_channels_that_only_a_suspended_tenant_follows_are_not_read_until_it_is_resumed(
     api: ApiStores, admin: Admin, world: World
 ) -> None:
-    public_id = await public_id_of(admin, world.a)
+    public_id = await load_public_id(admin, world.a)
     assert await due(admin, world.channels) == set(world.channels)
     suspended = await suspend(api, public_id)
     assert (suspended.suspended_reason, suspended.channels) == ("the bill", len(world.of_a))
@@ -85,7 +85,7 @@ async def test_channels_that_only_a_suspended_tenant_follows_are_not_read_until_
 async def test_what_was_suspended_for_another_reason_stays_so(
     api: ApiStores, admin: Admin, world: World
 ) -> None:
-    private, public_id = world.only_a[0], await public_id_of(admin, world.a)
+    private, public_id = world.only_a[0], await load_public_id(admin, world.a)
     await admin.execute(
         "UPDATE subscriptions SET active = false, suspended_reason = 'unread' WHERE tenant_id = $1 "
         "AND channel_id = $2",
@@ -176,7 +176,7 @@ async def test_accounts_of_all_tenants_are_listed_with_the_greatest_risk_first(
         "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'banned')", banned.tenant_id
     )
 
-    async def listed(min_risk: Risk) -> list[str]:
+    async def list_accounts(min_risk: Risk) -> list[str]:
         accounts = await tenants.all_accounts(
             tenants=api.tenant_operations,
             stores_of=lambda tenant_id: tenant_stores(pool, tenant_id),
@@ -187,8 +187,8 @@ async def test_accounts_of_all_tenants_are_listed_with_the_greatest_risk_first(
             account.tenant.name for account in accounts if account.tenant.name in {calm.name, banned.name}
         ]
 
-    assert await listed(Risk.SAFE) == [banned.name, calm.name]
-    assert await listed(Risk.LOST) == [banned.name]
+    assert await list_accounts(Risk.SAFE) == [banned.name, calm.name]
+    assert await list_accounts(Risk.LOST) == [banned.name]
 
 
 async def test_tenants_come_in_pages_by_name(api: ApiStores) -> None:

@@ -26,7 +26,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture(autouse=True)
-async def seeded(system: SystemStores) -> None:
+async def seeded_vocabulary(system: SystemStores) -> None:
     await system.vocabularies.seed(packaged_vocabulary())
 
 
@@ -43,14 +43,14 @@ async def tag(
     return post_id
 
 
-async def used(world: World, now: datetime) -> list[tuple[str, int, int]]:
+async def list_used(world: World, now: datetime) -> list[tuple[str, int, int]]:
     return [
         (tag_count.tag, tag_count.posts, tag_count.channels)
         for tag_count in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)
     ]
 
 
-async def found(world: World, name: str, now: datetime) -> list[PostId]:
+async def find_posts(world: World, name: str, now: datetime) -> list[PostId]:
     return [
         post.stored.post.id
         for post in (await posts_by_tag(name, since=now - 10 * DAY, stores=world.stores_a)).posts
@@ -63,20 +63,20 @@ async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_t
     for channel_id in (world.only_a[0], world.shared[0], world.only_b[0]):
         await tag(system, channel_id, 1, "спорт", "погода")
     await tag(system, world.only_a[0], 2, "спорт")
-    assert await used(world, now) == [("спорт", 3, 2), ("погода", 2, 2)]
+    assert await list_used(world, now) == [("спорт", 3, 2), ("погода", 2, 2)]
     await choose_tag("Спорт", stores=world.stores_a, shown_as="Игры")
     await choose_tag("погода", stores=world.stores_a, hidden=True)
-    assert await used(world, now) == [("игры", 3, 2)]
-    assert len(await found(world, "игры", now)) == 3
+    assert await list_used(world, now) == [("игры", 3, 2)]
+    assert len(await find_posts(world, "игры", now)) == 3
     for gone in ("спорт", "погода", "чепуха"):
         with pytest.raises(Missing):
-            await found(world, gone, now)
+            await find_posts(world, gone, now)
     listed = {
         tenant_tag.tag: tenant_tag for tenant_tag in await vocabulary(stores=world.stores_a, language="ru")
     }
     assert (listed["спорт"].shown_as, listed["погода"].hidden) == ("игры", True)
     await choose_tag("спорт", stores=world.stores_a)
-    assert len(await found(world, "спорт", now)) == 3
+    assert len(await find_posts(world, "спорт", now)) == 3
 
 
 async def test_a_post_counts_by_the_best_result_that_the_tenant_may_see(
@@ -89,12 +89,12 @@ async def test_a_post_counts_by_the_best_result_that_the_tenant_may_see(
     for channel_id in (paid, local, off):
         await tag(system, channel_id, 1, "спорт")
         await tag(system, channel_id, 1, "погода", tier=Tier.PROVIDER)
-    assert await found(world, "спорт", now) == [PostId(local, MessageId(1))]
-    assert await found(world, "погода", now) == [PostId(paid, MessageId(1))]
-    assert await used(world, now) == [("погода", 1, 1), ("спорт", 1, 1)]
+    assert await find_posts(world, "спорт", now) == [PostId(local, MessageId(1))]
+    assert await find_posts(world, "погода", now) == [PostId(paid, MessageId(1))]
+    assert await list_used(world, now) == [("погода", 1, 1), ("спорт", 1, 1)]
     await world.stores_a.ai.withdraw()
-    assert len(await found(world, "спорт", now)) == 2
-    assert await found(world, "погода", now) == []
+    assert len(await find_posts(world, "спорт", now)) == 2
+    assert await find_posts(world, "погода", now) == []
 
 
 async def test_posts_by_tag_come_newest_first_page_by_page(
@@ -164,15 +164,15 @@ async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(
 ) -> None:
     recent = Recent[tuple[TagCount, ...]]()
 
-    async def seen(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
+    async def list_recent(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
         return [
             tag_count.tag
             for tag_count in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)
         ]
 
     await tag(system, world.only_a[0], 1, "спорт")
-    assert await seen(world.a, world.stores_a, now) == ["спорт"]
+    assert await list_recent(world.a, world.stores_a, now) == ["спорт"]
     await tag(system, world.only_a[0], 2, "погода")
-    assert await seen(world.a, world.stores_a, now + timedelta(seconds=59)) == ["спорт"]
-    assert await seen(world.b, world.stores_b, now) == []
-    assert await seen(world.a, world.stores_a, now + timedelta(seconds=61)) == ["погода", "спорт"]
+    assert await list_recent(world.a, world.stores_a, now + timedelta(seconds=59)) == ["спорт"]
+    assert await list_recent(world.b, world.stores_b, now) == []
+    assert await list_recent(world.a, world.stores_a, now + timedelta(seconds=61)) == ["погода", "спорт"]

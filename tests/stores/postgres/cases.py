@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope, new_key
@@ -22,7 +22,8 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import World
 from tests.conftest import Admin
 from tests.stores.postgres.adding_cases import ADDING_METHODS, join_channels
-from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels
+from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels, repeat_posts
+from tests.stores.postgres.list_cases import LIST_METHODS, list_channels
 from tests.stores.postgres.login_cases import LOGIN_METHODS, open_logins
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
@@ -46,7 +47,7 @@ async def _followed_channels(stores: TenantStores, _world: World) -> set[Channel
 
 
 async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.coverage.of(channel_id)}
+    return {channel_id for channel_id in world.channels if await stores.coverage.load_coverage(channel_id)}
 
 
 async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -61,12 +62,12 @@ async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
     assert await stores.words.find([], among, before=SearchPosition(FAR_FUTURE)) == await stores.words.find(
         [], SearchFilters(), before=SearchPosition(FAR_FUTURE)
     )
-    return {match.post_id.channel_id for match in matches.found}
+    return {match.post_id.channel_id for match in matches.complete}
 
 
-async def _words_similar(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _words_mend(stores: TenantStores, world: World) -> set[ChannelId]:
     """A word that differs by a letter is named if the tenant sees it in a post."""
-    assert await stores.words.similar("изолиция") in {"изоляция", None}
+    assert await stores.words.mend("изолиция", budget=timedelta(seconds=10)) in {"изоляция", None}
     return await _words_find(stores, world)
 
 
@@ -86,8 +87,20 @@ async def _words_load(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _words_marked(stores: TenantStores, world: World) -> set[ChannelId]:
     """It marks what it is given and reads nothing."""
-    assert await stores.words.marked(["Снег"], "снега") == (f"{BEGINS}Снег{ENDS}",)
+    assert await stores.words.mark_words(["Снег"], "снега") == (f"{BEGINS}Снег{ENDS}",)
     return await _words_load(stores, world)
+
+
+async def _keep_edited(stores: TenantStores, world: World) -> set[ChannelId]:
+    posts = [PostId(channel_id, MessageId(number)) for channel_id in world.channels for number in range(1, 9)]
+    return {post_id.channel_id for post_id in await stores.changed_posts.keep_edited(posts)}
+
+
+async def _find_deleted(stores: TenantStores, world: World) -> set[ChannelId]:
+    deleted = await stores.changed_posts.find_deleted("", SearchFilters(), before=SearchPosition(FAR_FUTURE))
+    among = SearchFilters(channels=world.channels)
+    assert await stores.changed_posts.find_deleted("", among, before=SearchPosition(FAR_FUTURE)) == deleted
+    return {match.post_id.channel_id for match in deleted.matches}
 
 
 async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -97,10 +110,12 @@ async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
     }
 
 
-async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _load_media(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
         file.post_id.channel_id
-        for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])
+        for file in await stores.media.list_files(
+            [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+        )
     }
 
 
@@ -112,9 +127,9 @@ async def _media_showable(stores: TenantStores, world: World) -> set[ChannelId]:
     }
 
 
-async def _enrichments_of(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _load_enrichments(stores: TenantStores, world: World) -> set[ChannelId]:
     posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    return {post_id.channel_id for post_id in await stores.enrichments.of(posts, Kind.TAGS)}
+    return {post_id.channel_id for post_id in await stores.enrichments.load_best(posts, Kind.TAGS)}
 
 
 async def _tags_choices(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -211,7 +226,7 @@ async def _forwards_forwardings(stores: TenantStores, _world: World) -> set[Chan
 
 
 async def _forwards_forwards_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    forwards = await stores.forwards.forwards_of(
+    forwards = await stores.forwards.list_forwards(
         PostId(ChannelId(world.a), MessageId(1)), since=date(2026, 1, 1), limit=1000
     )
     return {forward.post_id.channel_id for forward in forwards}
@@ -237,19 +252,21 @@ METHODS: dict[str, Case] = {
     "idempotency.take": _idempotency_take,
     "idempotency.keep": _idempotency_keep,
     "idempotency.give_back": _idempotency_give_back,
-    "coverage.of": _coverage_of,
+    "coverage.load_coverage": _coverage_of,
     "words.find": _words_find,
-    "words.similar": _words_similar,
+    "words.mend": _words_mend,
     "words.scope": _words_scope,
     "words.load": _words_load,
-    "words.marked": _words_marked,
+    "words.mark_words": _words_marked,
+    "changed_posts.keep_edited": _keep_edited,
+    "changed_posts.find_deleted": _find_deleted,
     "changes.since": _changes_since,
-    "media.of": _media_of,
+    "media.list_files": _load_media,
     "media.showable": _media_showable,
-    "enrichments.of": _enrichments_of,
+    "enrichments.load_best": _load_enrichments,
     "forwards.visible": _forwards_visible,
     "forwards.forwardings": _forwards_forwardings,
-    "forwards.forwards_of": _forwards_forwards_of,
+    "forwards.list_forwards": _forwards_forwards_of,
     "forwards.appearances": _forwards_appearances,
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
@@ -259,6 +276,7 @@ METHODS: dict[str, Case] = {
     **ADDING_METHODS,
     **PEOPLE_METHODS,
     **LOGIN_METHODS,
+    **LIST_METHODS,
     **WATCH_METHODS,
 }
 
@@ -274,6 +292,11 @@ async def prepare(admin: Admin, world: World) -> None:
     )
     await admin.execute(
         "UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2",
+        list(world.channels),
+    )
+    await admin.execute(
+        "INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at) "
+        "SELECT c, 1, 1, 'before', '', now() FROM unnest($1::bigint[]) c",
         list(world.channels),
     )
     await admin.execute(
@@ -301,12 +324,14 @@ async def prepare(admin: Admin, world: World) -> None:
         world.a,
     )
     await tell_story(admin, world)
+    await repeat_posts(admin, world)
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
         await settle_in(admin, tenant_id, own)
         await join_channels(admin, tenant_id, own)
         await invite_people(admin, tenant_id, own)
         await open_logins(admin, tenant_id, own)
         await watch_channels(admin, tenant_id, own)
+        await list_channels(admin, tenant_id, own)
         await admin.execute(
             "INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c",
             tenant_id,

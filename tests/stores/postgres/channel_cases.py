@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.channels.record import ChannelRecord, RecordedPost, RecordFact
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
 from testkit.factories import World
+from testkit.stories import store_story
 from tests.conftest import Admin
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
@@ -19,13 +22,13 @@ async def _channels(stores: TenantStores) -> set[ChannelId]:
     return {channel.channel_id for channel in await stores.followed.channels()}
 
 
-async def _activity_of(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _load_activity(stores: TenantStores, world: World) -> set[ChannelId]:
     now = datetime.now(UTC)
     activities = {
         channel: activity
         for channel in world.channels
         if (
-            activity := await stores.activity.of(
+            activity := await stores.activity.load_activity(
                 channel, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now
             )
         )
@@ -79,10 +82,125 @@ async def _followed_leave_all(stores: TenantStores, world: World) -> set[Channel
     return own
 
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def _copied_posts(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {post.channel_id for post in await stores.networks.copied_posts(LONG_AGO, min_letters=1)}
+
+
+async def _post_counts(stores: TenantStores, world: World) -> set[ChannelId]:
+    return set(await stores.networks.post_counts(LONG_AGO, sorted(world.channels)))
+
+
+async def _signed_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {signed.channel_id for signed in await stores.networks.signed_channels(LONG_AGO)}
+
+
+async def _keep_networks(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Only its own channels are in a network afterwards, and in none when they are left out again."""
+    own = await _channels(stores)
+    assert await stores.networks.keep(dict.fromkeys(world.channels, world.shared[0])) == len(own)
+    assert await stores.networks.keep({}) == len(own)
+    return own
+
+
+async def _due_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return set(await stores.habits.due_channels(0))
+
+
+async def _recent_texts(stores: TenantStores, world: World) -> set[ChannelId]:
+    texts = await stores.habits.recent_texts(LONG_AGO, sorted(world.channels))
+    return {channel_id for channel_id, recent in texts.items() if recent}
+
+
+async def _keep_habits(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Only its own channels have habits afterwards, and none when they are gone again."""
+    own = await _channels(stores)
+    assert await stores.habits.keep(dict.fromkeys(world.channels, (1, -2))) == len(own)
+    assert await stores.habits.keep(dict.fromkeys(world.channels, (1, -2))) == 0
+    assert await stores.habits.keep(dict.fromkeys(world.channels, ())) == len(own)
+    return own
+
+
+async def _sisters(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Both tenants' networks are kept, and each finds its own channels."""
+    own = await _channels(stores)
+    await stores.networks.keep(dict.fromkeys(world.channels, world.shared[0]))
+    sisters = {sister.channel_id for sister in await stores.networks.sisters(world.shared[0])}
+    await stores.networks.keep({})
+    assert sisters == own - {world.shared[0]}
+    return own
+
+
+async def _find_record_stories(stores: TenantStores, _world: World) -> set[ChannelId]:
+    """A story of which the tenant sees several channels, with its own posts alone."""
+    story_ids = await stores.records.find_stories(LONG_AGO, datetime.now(UTC))
+    material = await stores.stories.some(story_ids, until=datetime.now(UTC))
+    return {post.channel_id for group in material.groups for post in group.posts}
+
+
+async def _count_posts(stores: TenantStores, world: World) -> set[ChannelId]:
+    counted = await stores.records.count_posts(LONG_AGO, datetime.now(UTC), sorted(world.channels))
+    assert all(counts.posts and counts.deleted for counts in counted)
+    return {counts.channel_id for counts in counted}
+
+
+async def _find_corrections(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Nobody corrects anything here."""
+    assert not await stores.records.find_corrections(LONG_AGO, datetime.now(UTC), sorted(world.channels))
+    return await _channels(stores)
+
+
+async def _find_edits(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Nobody edits a number here."""
+    assert not await stores.records.find_edits(LONG_AGO, datetime.now(UTC), sorted(world.channels))
+    return await _channels(stores)
+
+
+async def _keep_records(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Records of channels that it does not follow are not shown, and others' records are not replaced."""
+    assert await stores.records.some() == {}, "others have counted"
+    now = datetime.now(UTC)
+    records = [
+        ChannelRecord(channel_id=channel_id, since=LONG_AGO, counted_at=now)
+        for channel_id in sorted(world.channels)
+    ]
+    posts = [
+        RecordedPost(RecordFact.CORRECTED, PostId(channel_id, MessageId(1)))
+        for channel_id in sorted(world.channels)
+    ]
+    await stores.records.keep(records, posts)
+    own = set(await stores.records.some(world.channels))
+    behind = {
+        post.post.channel_id
+        for record in records
+        for post in await stores.records.posts_behind(record, RecordFact.CORRECTED, limit=5)
+    }
+    await stores.records.keep([], [])
+    assert behind == own
+    return own
+
+
 CHANNEL_METHODS: dict[str, Case] = {
-    "activity.of": _activity_of,
+    "activity.load_activity": _load_activity,
     "activity.recent": _activity_recent,
     "activity.accounts": _activity_accounts,
+    "networks.copied_posts": _copied_posts,
+    "networks.post_counts": _post_counts,
+    "networks.signed_channels": _signed_channels,
+    "networks.keep": _keep_networks,
+    "records.find_stories": _find_record_stories,
+    "records.count_posts": _count_posts,
+    "records.find_corrections": _find_corrections,
+    "records.find_edits": _find_edits,
+    "records.keep": _keep_records,
+    "records.some": _keep_records,
+    "records.posts_behind": _keep_records,
+    "habits.due_channels": _due_channels,
+    "habits.recent_texts": _recent_texts,
+    "habits.keep": _keep_habits,
+    "networks.sisters": _sisters,
     "followed.change_all": _followed_change_all,
     "followed.leave_all": _followed_leave_all,
 }
@@ -99,3 +217,19 @@ async def open_channels(admin: Admin, world: World) -> None:
         list(world.channels),
         [world.a, world.b],
     )
+
+
+async def repeat_posts(admin: Admin, world: World) -> None:
+    """Every channel copies one that both tenants follow, and signs with the same invitation."""
+    await admin.execute(
+        """
+        UPDATE posts SET entities = $2::jsonb, text = 'Снег в городе', fwd_channel_id = NULL
+        WHERE channel_id = ANY($1) AND message_id = 2
+        """,
+        list(world.channels),
+        '[{"kind": "text_link", "offset": 0, "length": 4, "url": "https://t.me/+AbCdEfGh12"}]',
+    )
+    posts = {channel: PostId(channel, MessageId(2)) for channel in world.channels}
+    copied = posts[world.shared[0]]
+    copies = [(post, copied, LinkKind.COPY, 9.0, False) for post in posts.values() if post != copied]
+    await store_story(admin, list(posts.values()), copies)

@@ -24,9 +24,10 @@ async def _followed_channels(stores: TenantStores, _world: World) -> set[Channel
     return {channel.channel_id for channel in await stores.followed.channels()}
 
 
-async def _post_details_of(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _load_post_details(stores: TenantStores, world: World) -> set[ChannelId]:
     details = [
-        await stores.post_details.of(PostId(channel_id, MessageId(1))) for channel_id in world.channels
+        await stores.post_details.load_detail(PostId(channel_id, MessageId(1)))
+        for channel_id in world.channels
     ]
     return {detail.stored.post.channel_id for detail in details if detail}
 
@@ -39,11 +40,11 @@ async def _post_details_versions(stores: TenantStores, world: World) -> set[Chan
     }
 
 
-async def _enrichments_all_of(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _load_all_enrichments(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
         channel_id
         for channel_id in world.channels
-        if await stores.enrichments.all_of(PostId(channel_id, MessageId(1)))
+        if await stores.enrichments.load_every_kind(PostId(channel_id, MessageId(1)))
     }
 
 
@@ -55,8 +56,17 @@ async def _coverage_overview_channels(stores: TenantStores, world: World) -> set
     return everything
 
 
+async def _coverage_overview_last_checked_at(stores: TenantStores, _world: World) -> set[ChannelId]:
+    channels = await stores.coverage_overview.channels()
+    checked = [channel.last_polled_at for channel in channels if channel.last_polled_at]
+    assert await stores.coverage_overview.last_checked_at() == max(checked, default=None)
+    return {channel.channel_id for channel in channels}
+
+
 async def _followed_named(stores: TenantStores, world: World) -> set[ChannelId]:
-    channels = await stores.followed.named([f"Name_{channel_id}" for channel_id in world.channels])
+    channels = await stores.followed.find_by_usernames(
+        [f"Name_{channel_id}" for channel_id in world.channels]
+    )
     assert all(name == f"name_{channel.channel_id}" for name, channel in channels.items())
     return {channel.channel_id for channel in channels.values()}
 
@@ -161,7 +171,7 @@ async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(
+    return await _load_channels(
         stores,
         [
             account
@@ -172,13 +182,13 @@ async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _accounts_resume(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(
+    return await _load_channels(
         stores, [account for account in await _all_accounts(world) if await stores.accounts.resume(account)]
     )
 
 
 async def _accounts_log_out(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(
+    return await _load_channels(
         stores,
         [
             account
@@ -191,7 +201,7 @@ async def _accounts_log_out(stores: TenantStores, world: World) -> set[ChannelId
 async def _accounts_reset(stores: TenantStores, world: World) -> set[ChannelId]:
     for account in await stores.accounts.all():
         await stores.accounts.pause(account.public_id, why=quote("test"))
-    changed = await _channels_of(
+    changed = await _load_channels(
         stores, [account for account in await _all_accounts(world) if await stores.accounts.reset(account)]
     )
     assert {account.state for account in await stores.accounts.all()} <= {AccountState.NEW}
@@ -202,7 +212,7 @@ async def _history_outdated(stores: TenantStores, _world: World) -> set[ChannelI
     version = ResultVersion("another model", "another prompt", "tagging")
     return {
         outdated.channel_id
-        for outdated in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
+        for outdated in await stores.history.list_outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
     }
 
 
@@ -218,7 +228,7 @@ async def _history_want(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _history_answered(stores: TenantStores, world: World) -> set[ChannelId]:
     """Only those who chose a provider see its answers, and nobody here has."""
-    assert await stores.history.answered(datetime(2020, 1, 1, tzinfo=UTC)) == 0
+    assert await stores.history.count_answered(datetime(2020, 1, 1, tzinfo=UTC)) == 0
     return await _history_outdated(stores, world)
 
 
@@ -230,7 +240,7 @@ async def _all_accounts(world: World) -> list[UUID]:
     ]
 
 
-async def _channels_of(stores: TenantStores, accounts: list[UUID]) -> set[ChannelId]:
+async def _load_channels(stores: TenantStores, accounts: list[UUID]) -> set[ChannelId]:
     return {
         ChannelId(int(account.phone_masked or 0))
         for account in await stores.accounts.all()
@@ -308,11 +318,12 @@ async def _spending_usage(stores: TenantStores, _world: World) -> set[ChannelId]
 MORE_METHODS: dict[str, Case] = {
     "followed.change": _followed_change,
     "followed.leave": _followed_leave,
-    "post_details.of": _post_details_of,
+    "post_details.load_detail": _load_post_details,
     "post_details.versions": _post_details_versions,
-    "enrichments.all_of": _enrichments_all_of,
+    "enrichments.load_every_kind": _load_all_enrichments,
     "coverage_overview.channels": _coverage_overview_channels,
-    "followed.named": _followed_named,
+    "coverage_overview.last_checked_at": _coverage_overview_last_checked_at,
+    "followed.find_by_usernames": _followed_named,
     "followed.poll": _followed_poll,
     "requests.page": _requests_page,
     "requests.some": _requests_some,
@@ -338,9 +349,9 @@ MORE_METHODS: dict[str, Case] = {
     "ai.withdraw": _ai_withdraw,
     "spending.budget": _spending_budget,
     "spending.usage": _spending_usage,
-    "history.outdated": _history_outdated,
+    "history.list_outdated": _history_outdated,
     "history.want": _history_want,
-    "history.answered": _history_answered,
+    "history.count_answered": _history_answered,
 }
 
 

@@ -13,19 +13,19 @@ from tests.conftest import Admin
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
 
-def _named(name: str) -> ChannelId:
+def _channel_id_in(name: str) -> ChannelId:
     return ChannelId(int(name.split(maxsplit=1)[0]))
 
 
 async def _members_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(member.name) for member in await stores.members.all()}
+    return {_channel_id_in(member.name) for member in await stores.members.all()}
 
 
 async def _members_set_role(stores: TenantStores, world: World) -> set[ChannelId]:
     """Everybody of both tenants tries it with everybody; owners change the roles of their own tenant."""
     people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
     return {
-        _named(member.name)
+        _channel_id_in(member.name)
         for owner in people
         for member in people
         if await stores.members.set_role(member.public_id, MemberRole.OWNER, session=owner.name)
@@ -37,7 +37,7 @@ async def _members_remove(stores: TenantStores, world: World) -> set[ChannelId]:
     tenants = [await tenant.members.all() for tenant in (world.stores_a, world.stores_b)]
     people = [member for members in tenants for member in members]
     removed = {
-        _named(member.name)
+        _channel_id_in(member.name)
         for members in tenants
         for member in people
         if member != members[0] and await stores.members.remove(member.public_id, session=members[0].name)
@@ -49,7 +49,9 @@ async def _members_things(stores: TenantStores, world: World) -> set[ChannelId]:
     """Keys that are named after the tenant's channels."""
     people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
     return {
-        _named(thing.name) for member in people for thing in await stores.members.things(member.public_id)
+        _channel_id_in(thing.name)
+        for member in people
+        for thing in await stores.members.things(member.public_id)
     }
 
 
@@ -60,14 +62,14 @@ async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
     ]
     lasts = timedelta(hours=1)
     return {
-        _named(name)
+        _channel_id_in(name)
         for name in names
         if await stores.members.invite(new_token(), MemberRole.VIEWER, session=name, lasts=lasts)
     }
 
 
 async def _members_invitations(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(invitation.created_by) for invitation in await stores.members.invitations()}
+    return {_channel_id_in(invitation.created_by) for invitation in await stores.members.invitations()}
 
 
 async def _members_withdraw(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -77,14 +79,14 @@ async def _members_withdraw(stores: TenantStores, world: World) -> set[ChannelId
         for invitation in await tenant.members.invitations()
     ]
     return {
-        _named(everybody.created_by)
+        _channel_id_in(everybody.created_by)
         for everybody in everybodys
         if await stores.members.withdraw(everybody.public_id)
     }
 
 
 async def _saved_searches_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(saved_search.name) for saved_search in await stores.saved_searches.all()}
+    return {_channel_id_in(saved_search.name) for saved_search in await stores.saved_searches.all()}
 
 
 async def _saved_searches_save(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -103,7 +105,7 @@ async def _saved_searches_delete(stores: TenantStores, world: World) -> set[Chan
         for saved_search in await tenant.saved_searches.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.saved_searches.delete(everybody.search_id)
     }

@@ -13,7 +13,7 @@ from telegram_assistant.domain.stories.keywords import (
     WrittenKeyword,
 )
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.stories.visible import Grouping
+from telegram_assistant.domain.stories.visible import Grouping, VisiblePost
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial
 from telegram_assistant.summaries.values import CitedSentence, WrittenSummary
@@ -43,6 +43,17 @@ async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
     return set().union(*map(channels_of, materials))
 
 
+async def _stories_around_some(stores: TenantStores, world: World) -> set[ChannelId]:
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    return channels_of(await stores.stories.around_some(posts))
+
+
+async def _stories_some(stores: TenantStores, _world: World) -> set[ChannelId]:
+    now = datetime.now(UTC)
+    story_ids = await stores.records.find_stories(datetime(2026, 1, 1, tzinfo=UTC), now)
+    return channels_of(await stores.stories.some(story_ids, until=now))
+
+
 async def _stories_read_pictures(stores: TenantStores, world: World) -> set[ChannelId]:
     """Every channel shows a picture of its own, with the channel's id written in it."""
     read = await stores.stories.read_pictures(
@@ -63,6 +74,25 @@ async def _stories_choose_grouping(stores: TenantStores, _world: World) -> set[C
     await stores.stories.choose_grouping(Grouping.STRICT)
     assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.STRICT
     return followed
+
+
+async def _stories_take_out(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Each tenant takes out every post that it can, and is shown none of those of others."""
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    assert not any(post.is_apart for post in await _visible_posts(stores, world)), "others took them out"
+    for post_id in posts:
+        await stores.stories.take_out(post_id)
+    apart = {post.channel_id for post in await _visible_posts(stores, world) if post.is_apart}
+    assert await stores.stories.put_back(posts) == bool(apart)
+    assert not await stores.stories.put_back(posts)
+    return apart
+
+
+async def _visible_posts(stores: TenantStores, world: World) -> list[VisiblePost]:
+    materials = [
+        await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels
+    ]
+    return [post for material in materials for group in material.groups for post in group.posts]
 
 
 async def _keyword_trends_counts(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -134,9 +164,13 @@ STORY_METHODS: dict[str, Case] = {
     "stories.recent": _stories_recent,
     "stories.bursting": _stories_bursting,
     "stories.around": _stories_around,
+    "stories.around_some": _stories_around_some,
+    "stories.some": _stories_some,
     "stories.read_pictures": _stories_read_pictures,
     "stories.has_any": _stories_has_any,
     "stories.choose_grouping": _stories_choose_grouping,
+    "stories.take_out": _stories_take_out,
+    "stories.put_back": _stories_take_out,
     "keyword_trends.counts": _keyword_trends_counts,
     "keyword_trends.mentions": _keyword_trends_mentions,
     "keyword_trends.posts": _keyword_trends_posts,

@@ -18,7 +18,7 @@ from tests.stores.postgres.test_migrating import silent
 
 
 @asynccontextmanager
-async def connected(installation: Settings, login: DatabaseLogin) -> AsyncIterator[Admin]:
+async def connect_as(installation: Settings, login: DatabaseLogin) -> AsyncIterator[Admin]:
     connection = await asyncpg.connect(installation.database.url_of(login).get_secret_value())
     try:
         yield connection
@@ -26,7 +26,7 @@ async def connected(installation: Settings, login: DatabaseLogin) -> AsyncIterat
         await connection.close()
 
 
-async def refused(connection: Admin, *statements: str) -> None:
+async def assert_refused(connection: Admin, *statements: str) -> None:
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with connection.transaction():
             for statement in statements:
@@ -37,15 +37,15 @@ async def refused(connection: Admin, *statements: str) -> None:
 async def test_the_login_of_requests_cannot_become_anybody_who_sees_all_tenants(
     installation: Settings, role: str
 ) -> None:
-    async with connected(installation, DatabaseLogin.API) as connection:
-        await refused(connection, f"SET LOCAL ROLE {role}")
+    async with connect_as(installation, DatabaseLogin.API) as connection:
+        await assert_refused(connection, f"SET LOCAL ROLE {role}")
 
 
 @pytest.mark.parametrize("role", ["tga_api", "tga_tenant"])
 async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(
     installation: Settings, role: str
 ) -> None:
-    async with connected(installation, DatabaseLogin.API) as connection:
+    async with connect_as(installation, DatabaseLogin.API) as connection:
         for forbidden in (
             "SELECT session FROM telegram_accounts",
             "SELECT answer FROM login_attempts",
@@ -55,18 +55,18 @@ async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(
             "SELECT * FROM outbox",
             "SELECT * FROM ai_results",
         ):
-            await refused(connection, f"SET LOCAL ROLE {role}", forbidden)
+            await assert_refused(connection, f"SET LOCAL ROLE {role}", forbidden)
         async with connection.transaction():
             await connection.execute("SET LOCAL ROLE tga_tenant")
             assert await connection.fetchval("SELECT count(*) FROM tenants") == 0
-        await refused(connection, "SET LOCAL ROLE tga_api", "SELECT * FROM tenants")
+        await assert_refused(connection, "SET LOCAL ROLE tga_api", "SELECT * FROM tenants")
 
 
 async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_ingest(
     installation: Settings,
 ) -> None:
-    async with connected(installation, DatabaseLogin.SYSTEM) as connection:
-        await refused(connection, "SET LOCAL ROLE tga_ingest")
+    async with connect_as(installation, DatabaseLogin.SYSTEM) as connection:
+        await assert_refused(connection, "SET LOCAL ROLE tga_ingest")
         for forbidden in (
             "SELECT session FROM telegram_accounts",
             "SELECT length(session) FROM telegram_accounts",
@@ -76,7 +76,7 @@ async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_inges
             "SELECT sealed FROM telegram_secrets",
             "UPDATE ingest_keys SET public_key = 'the thief''s'",
         ):
-            await refused(connection, "SET LOCAL ROLE tga_system", forbidden)
+            await assert_refused(connection, "SET LOCAL ROLE tga_system", forbidden)
 
 
 async def test_ingest_reads_sessions_and_does_the_work_of_the_system(
@@ -86,7 +86,7 @@ async def test_ingest_reads_sessions_and_does_the_work_of_the_system(
     await ingest.accounts.save_session(account_id, key_id="k", session=b"sealed")
     await ingest.accounts.set_state(account_id, AccountState.ACTIVE)
     assert b"sealed" in {held.session for held in await ingest.accounts.take("reader#1")}
-    async with connected(installation, DatabaseLogin.INGEST) as connection, connection.transaction():
+    async with connect_as(installation, DatabaseLogin.INGEST) as connection, connection.transaction():
         await connection.execute("SET LOCAL ROLE tga_system")
         assert await connection.fetchval("SELECT count(*) FROM tenants") > 0
 
@@ -134,8 +134,8 @@ async def test_migrate_takes_from_one_login_what_others_get(
     await migrate(read_settings(apart).database, tell=messages.append)
     assert f"the login {requests} can no longer become tga_system" in messages
     assert not await requests_may_act_as_system(alone)  # whatever this process was told
-    async with connected(read_settings(apart), DatabaseLogin.API) as connection:
-        await refused(connection, "SET LOCAL ROLE tga_system")
+    async with connect_as(read_settings(apart), DatabaseLogin.API) as connection:
+        await assert_refused(connection, "SET LOCAL ROLE tga_system")
 
 
 async def test_who_forgets_the_other_logins_does_not_widen_that_of_requests(

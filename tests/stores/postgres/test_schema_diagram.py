@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from testkit.schema_diagram import PAGE, draw_page, read_schema
+from testkit.schema_diagram import SCHEMA_PAGE, draw_page, read_schema
 
 
 async def test_the_schema_page_shows_a_freshly_migrated_database(migrated_database: dict[str, str]) -> None:
@@ -12,6 +12,6 @@ async def test_the_schema_page_shows_a_freshly_migrated_database(migrated_databa
         text = draw_page(*await read_schema(connection))
     finally:
         await connection.close()
-    assert PAGE.read_text(encoding="utf-8") == text, (
+    assert SCHEMA_PAGE.read_text(encoding="utf-8") == text, (
         "run `python -m testkit.schema_diagram` with DATABASE_ADMIN_URL of a migrated database"
     )

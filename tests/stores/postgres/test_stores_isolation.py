@@ -112,6 +112,8 @@ async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: C
     known: dict[str, Any] = (
         {"tenant_id": tenant_id} if table.table_class == "tenant" else {"channel_id": channel_id}
     )
+    if {"channel_id", "message_id"} <= set(table.columns):
+        known["channel_id"] = channel_id
     known |= {"message_id": 8 if table.name == "posts" else 7} if "message_id" in table.columns else {}
     known |= {
         moment: datetime.now(UTC)
@@ -129,6 +131,11 @@ async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: C
     if table.name == "joined_channels":
         known["account_id"] = await admin.fetchval(
             "INSERT INTO telegram_accounts (tenant_id) VALUES ($1) RETURNING account_id", tenant_id
+        )
+    if table.name == "list_items":
+        known["list_id"] = await admin.fetchval(
+            "INSERT INTO lists (tenant_id, name, created_by) VALUES ($1, 'list', 'test') RETURNING list_id",
+            tenant_id,
         )
     await insert_row(admin, table.name, **known)
 

@@ -36,12 +36,12 @@ SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = datetime(2026, 11, 15, 8, tzinfo=UTC)
 
 
-def _named(name: str) -> ChannelId:
+def _channel_id_in(name: str) -> ChannelId:
     return ChannelId(int(name.split(maxsplit=1)[0]))
 
 
 async def _watches_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(watch.name) for watch in await stores.watches.all() if watch.alerts == 1}
+    return {_channel_id_in(watch.name) for watch in await stores.watches.all() if watch.alerts == 1}
 
 
 async def _watches_one(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -49,7 +49,7 @@ async def _watches_one(stores: TenantStores, world: World) -> set[ChannelId]:
         watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
     ]
     return {
-        _named(own_watch.name)
+        _channel_id_in(own_watch.name)
         for everybody in everybodys
         if (own_watch := await stores.watches.one(everybody.watch_id))
     }
@@ -68,7 +68,7 @@ async def _watches_change(stores: TenantStores, world: World) -> set[ChannelId]:
         watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.watches.change(
             everybody.watch_id, f"{everybody.name} x", TARGET, WatchOptions(), SNOW
@@ -81,7 +81,7 @@ async def _watches_pause(stores: TenantStores, world: World) -> set[ChannelId]:
         watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.watches.pause(everybody.watch_id, is_paused=True)
     }
@@ -92,11 +92,13 @@ async def _watches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
         watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
     ]
     return {
-        _named(everybody.name) for everybody in everybodys if await stores.watches.delete(everybody.watch_id)
+        _channel_id_in(everybody.name)
+        for everybody in everybodys
+        if await stores.watches.delete(everybody.watch_id)
     }
 
 
-def _sought(world: World) -> WatchConditions:
+def _make_conditions(world: World) -> WatchConditions:
     return WatchConditions(
         query=Query(alternatives=((Term(f"изоляция{world.a}"),),)), channel_ids=world.channels
     )
@@ -104,7 +106,7 @@ def _sought(world: World) -> WatchConditions:
 
 async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
     conditions = [
-        replace(_sought(world), channel_ids=(channel_id,)) for channel_id in world.channels
+        replace(_make_conditions(world), channel_ids=(channel_id,)) for channel_id in world.channels
     ]  # together they are one story
     previews = [await stores.watch_previews.posts(sought, since=SINCE) for sought in conditions]
     return {alert.channel_id for previewed in previews for alert in previewed.alerts}
@@ -113,7 +115,7 @@ async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _previews_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
         alert.channel_id
-        for alert in (await stores.watch_previews.mentions(_sought(world), since=SINCE)).alerts
+        for alert in (await stores.watch_previews.mentions(_make_conditions(world), since=SINCE)).alerts
     }
 
 
@@ -159,8 +161,12 @@ async def _alerts_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
     return {
         alert.channel_id
         for alert in await stores.alerts.newest(limit=1000)
-        if alert.text and _named(alert.watch) == alert.channel_id
+        if alert.text and _channel_id_in(alert.watch) == alert.channel_id
     }
+
+
+async def _alerts_by_event(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {alert.channel_id for alert in await stores.alerts.by_event(limit=1000) if alert.text}
 
 
 async def _alerts_some(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -187,12 +193,12 @@ async def _alerts_mark_seen(stores: TenantStores, world: World) -> set[ChannelId
 
 async def _alerts_unread(stores: TenantStores, world: World) -> set[ChannelId]:
     channel_ids = await _alerts_newest(stores, world)
-    assert await stores.alerts.unread() == len(channel_ids)
+    assert await stores.alerts.count_unread() == len(channel_ids)
     return channel_ids
 
 
 async def _receivers_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(receiver.name) for receiver in await stores.receivers.all()}
+    return {_channel_id_in(receiver.name) for receiver in await stores.receivers.all()}
 
 
 async def _receivers_create(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -200,7 +206,7 @@ async def _receivers_create(stores: TenantStores, world: World) -> set[ChannelId
         new = NewReceiver(
             receiver_id=(receiver_id := uuid4()),
             kind=ReceiverKind.EMAIL,
-            name=f"{_named(receiver.name)} {receiver_id}",
+            name=f"{_channel_id_in(receiver.name)} {receiver_id}",
             address=f"{receiver_id}@desk.example",
             language="en",
             created_by="test",
@@ -217,7 +223,7 @@ async def _everybodys_receivers(world: World) -> list[AlertReceiver]:
 
 async def _receivers_replace_secret(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in await _everybodys_receivers(world)
         if await stores.receivers.replace_secret(receiver.receiver_id, "sealed", lasts=timedelta(days=1))
     }
@@ -225,7 +231,7 @@ async def _receivers_replace_secret(stores: TenantStores, world: World) -> set[C
 
 async def _receivers_take_code_attempt(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in await _everybodys_receivers(world)
         if await stores.receivers.take_code_attempt(receiver.receiver_id) == receiver.code_number
     }
@@ -233,7 +239,7 @@ async def _receivers_take_code_attempt(stores: TenantStores, world: World) -> se
 
 async def _receivers_confirm(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in await _everybodys_receivers(world)
         if await stores.receivers.confirm(receiver.receiver_id, receiver.code_number)
     }
@@ -241,7 +247,7 @@ async def _receivers_confirm(stores: TenantStores, world: World) -> set[ChannelI
 
 async def _receivers_send_code(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in await _everybodys_receivers(world)
         if await stores.receivers.send_code(receiver.receiver_id)
     }
@@ -258,7 +264,7 @@ async def _receivers_of_mail(world: World) -> list[AlertReceiver]:
 
 async def _receivers_unsubscribe(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in await _receivers_of_mail(world)
         if await stores.receivers.unsubscribe(receiver.receiver_id, quote("enough")) == receiver.address
     }
@@ -266,7 +272,7 @@ async def _receivers_unsubscribe(stores: TenantStores, world: World) -> set[Chan
 
 async def _receivers_subscribe_again(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in await _receivers_of_mail(world)
         if await stores.receivers.subscribe_again(receiver.receiver_id)
     }
@@ -278,7 +284,7 @@ async def _receivers_is_unsubscribed(stores: TenantStores, world: World) -> set[
         for receiver in receivers:
             await tenant.receivers.unsubscribe(receiver.receiver_id, quote("enough"))
     return {
-        _named(receiver.name)
+        _channel_id_in(receiver.name)
         for receiver in receivers
         if await stores.receivers.is_unsubscribed(receiver.address)
     }
@@ -294,7 +300,7 @@ async def _receivers_resume(stores: TenantStores, world: World) -> set[ChannelId
         receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.receivers.resume(everybody.receiver_id)
     }
@@ -305,7 +311,7 @@ async def _receivers_pause(stores: TenantStores, world: World) -> set[ChannelId]
         receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.receivers.pause(everybody.receiver_id)
     }
@@ -317,7 +323,7 @@ async def _receivers_replay(stores: TenantStores, world: World) -> set[ChannelId
         receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.receivers.replay(everybody.receiver_id, since=SINCE) == 1
     }
@@ -328,14 +334,14 @@ async def _receivers_delete(stores: TenantStores, world: World) -> set[ChannelId
         receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.receivers.delete(everybody.receiver_id)
     }
 
 
 async def _feed_addresses_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(feed_address.name) for feed_address in await stores.feed_addresses.all()}
+    return {_channel_id_in(feed_address.name) for feed_address in await stores.feed_addresses.all()}
 
 
 async def _feed_addresses_create(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -353,7 +359,7 @@ async def _feed_addresses_revoke(stores: TenantStores, world: World) -> set[Chan
         for feed_address in await tenant.feed_addresses.all()
     ]
     return {
-        _named(everybody.name)
+        _channel_id_in(everybody.name)
         for everybody in everybodys
         if await stores.feed_addresses.revoke(everybody.address_id)
     }
@@ -400,9 +406,10 @@ WATCH_METHODS: dict[str, Case] = {
     "watch_previews.of_posts": _previews_of_posts,
     "watch_previews.texts": _previews_texts,
     "alerts.newest": _alerts_newest,
+    "alerts.by_event": _alerts_by_event,
     "alerts.some": _alerts_some,
     "alerts.mark_seen": _alerts_mark_seen,
-    "alerts.unread": _alerts_unread,
+    "alerts.count_unread": _alerts_unread,
     "receivers.all": _receivers_all,
     "receivers.create": _receivers_create,
     "receivers.replace_secret": _receivers_replace_secret,

@@ -82,4 +82,4 @@ async def test_memory_without_a_limit_is_compared_with_the_machine(
         await redis.config_set("maxmemory", 0)
     findings = await examine(read_settings({**environ, "REDIS_URL": own_redis.url}).redis, {})
     sentence = next(str(finding.what) for finding in findings if finding.subject == "redis memory")
-    assert re.search(r"without a limit .* it uses \d+ MB of [\d.,]+ GB \(\d+%\)", sentence)
+    assert re.search(r"has no memory limit .* it uses \d+ MB of [\d.,]+ GB \(\d+%\)", sentence)

@@ -15,7 +15,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.album_states import AlbumStates
-from telegram_assistant.stores.redis.client import answered
+from telegram_assistant.stores.redis.client import await_reply
 from telegram_assistant.stores.redis.examination import examine
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.pacing import Pacing
@@ -63,13 +63,13 @@ async def test_requests_are_counted_and_revoked_keys_are_forgotten_although_redi
 
 async def test_pages_and_providers_are_asked_in_turn_although_redis_is_full(full_redis: Redis) -> None:
     assert await Pacing(full_redis).turn("news.example", every_seconds=5, max_seconds=10) == 0
-    async with AiStreams(full_redis).taken("gigachat", urgency=Urgency.LIVE, streams=1, per_minute=0):
+    async with AiStreams(full_redis).hold_stream("gigachat", urgency=Urgency.LIVE, streams=1, per_minute=0):
         assert (await AiStreams(full_redis).use("gigachat")).speaking == 1
 
 
 async def test_what_has_to_wait_says_that_redis_is_full(full_redis: Redis) -> None:
     with pytest.raises(Busy, match="its memory is full"):
-        await answered(full_redis.set("key", "value"))
+        await await_reply(full_redis.set("key", "value"))
     with pytest.raises(Busy, match="its memory is full"):
         await AlbumStates(full_redis).note(ChannelId(1), 2, items=[3])
     await Marks(full_redis).raise_high_water(
@@ -89,7 +89,7 @@ async def test_a_redis_whose_disk_is_full_says_so_and_goes_on_when_there_is_room
             disk.fill()
             with pytest.raises(Busy, match="it cannot save them to its disk"):
                 for _ in range(100):
-                    await answered(redis.set("key", "x" * 10_000))
+                    await await_reply(redis.set("key", "x" * 10_000))
             verdicts = {finding.subject: finding.verdict for finding in await examine(settings, {})}
             assert verdicts["redis persistence"] is Severity.BAD
             disk.empty()
@@ -100,6 +100,6 @@ async def test_a_redis_whose_disk_is_full_says_so_and_goes_on_when_there_is_room
 
 async def is_written(redis: Redis) -> bool:
     try:
-        return bool(await answered(redis.set("key", "value")))
+        return bool(await await_reply(redis.set("key", "value")))
     except Busy:
         return False

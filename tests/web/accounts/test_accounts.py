@@ -22,7 +22,7 @@ async def make_account(
     return account_id
 
 
-async def action_of(browser: Browser, name: str) -> str:
+async def find_action(browser: Browser, name: str) -> str:
     """The address of the form that does it, on the page of the only account."""
     page = (await browser.open("./accounts")).text
     account = page.partition("/accounts/")[2][:36]
@@ -46,7 +46,7 @@ async def test_what_is_left_who_uses_it_and_what_telegram_blocks_is_said_in_plai
         account_id, "messages.getHistory", SavedMeter(blocked_seconds=3600, pace=0.49)
     )
     page = " ".join((await owner.open("./accounts")).text.split())
-    assert "Telegram has blocked reading posts (messages.getHistory) for 60 min" in page
+    assert "Telegram blocked reading posts (messages.getHistory) for 60 min" in page
     assert "reading posts <code>messages.getHistory</code>: until <time" in page
     assert "reader-7#ab" in page
     assert "Looking up channels by name <code>contacts.resolveUsername</code>" in page
@@ -63,9 +63,9 @@ async def test_an_owner_pauses_resumes_and_logs_out(
     for action, words in (
         ("pause", "Paused."),
         ("resume", "Resumed."),
-        ("logout", "The session is being ended at Telegram."),
+        ("logout", "Telegram is ending the session."),
     ):
-        answer = await owner.submit(await action_of(owner, action))
+        answer = await owner.submit(await find_action(owner, action))
         assert words in (await owner.open(answer.headers["location"])).text
     changes = [entry.change.action for entry in await app.tenant(tenant_id).audit.newest(limit=3)]
     assert changes == ["log_out_own_account", "resume_own_account", "pause_own_account"]
@@ -75,19 +75,19 @@ async def test_the_login_of_a_quarantined_account_is_deleted_and_a_new_one_offer
     app: App, ingest: IngestStores, tenant_id: TenantId, owner: Browser
 ) -> None:
     await make_account(app, ingest, tenant_id, AccountState.QUARANTINED)
-    reset = await action_of(owner, "reset")
+    reset = await find_action(owner, "reset")
     assert "сеанс не открывается" in owner.page
     await owner.submit(reset)
     page = (await owner.open("./accounts")).text
     assert "Nobody is logged in yet" in page
-    assert "With a QR code or a phone number" in page
+    assert "Use a QR code or a phone number" in page
 
 
 async def test_a_viewer_sees_the_account_and_may_change_nothing(
     app: App, ingest: IngestStores, tenant_id: TenantId, owner: Browser
 ) -> None:
     await make_account(app, ingest, tenant_id)
-    pause = await action_of(owner, "pause")
+    pause = await find_action(owner, "pause")
     async with member_browser(app, tenant_id, role=MemberRole.VIEWER) as viewer:
         assert "/pause" not in (await viewer.open("./accounts")).text
         assert (await viewer.submit(pause.replace("./", f"{viewer.base}/"))).status_code == 403

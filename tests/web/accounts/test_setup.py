@@ -15,7 +15,7 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.operations import Control
-from telegram_simulator.control.people import People
+from telegram_simulator.control.other_apps import OtherApps
 from telegram_simulator.simulator import Simulator
 from testkit.checkouts import CHECKOUT
 from testkit.factories import make_tenant
@@ -76,11 +76,11 @@ def states(page: str) -> list[str]:
 async def test_an_empty_installation_says_what_comes_first(operator: Browser) -> None:
     page = html.unescape((await operator.open("./setup")).text)
     assert states(page) == ["now", "later", "later", "later"]
-    assert "Start the ingest role with SESSION_ENCRYPTION_KEY first" in page
+    assert "First start the ingest role with SESSION_ENCRYPTION_KEY" in page
     assert "PREVIEWS_ENABLED=true" in page
     await operator.open("./mutes")  # for the token of a form
     refused = await operator.submit("./setup/application", api_id="12345", api_hash=API_HASH)
-    assert "There is nobody to keep this secret yet" in refused.text
+    assert "No key can seal this secret yet" in refused.text
 
 
 async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_password(
@@ -88,24 +88,27 @@ async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_
 ) -> None:
     control.account(DIGITS, password=PASSWORD)
     async with running_ingest(database, sim):
-        await shows(operator, "Seal and keep")
+        await shows(operator, "Seal and save")
         assert "An api_hash has 32 characters: digits and letters a to f." in operator.page
         assert "minlength" not in operator.page
         for wrong in ("any", "not a hash"):
             refused = await operator.submit("./setup/application", api_id="12345", api_hash=wrong)
             assert "Api_hash has 32 characters" in refused.text
+        for wrong in ("", "x"):
+            refused = await operator.submit("./setup/application", api_id=wrong, api_hash=API_HASH)
+            assert "Api_id is a number" in refused.text
         assert (
-            await operator.submit("./setup/application", api_id="12345", api_hash=API_HASH)
+            await operator.submit("./setup/application", api_id=" 12345 ", api_hash=API_HASH)
         ).status_code == 303
         await shows(operator, "Application 12345", "Log in with a QR code")
         assert states(operator.page) == ["done", "now", "later", "later"]
         await operator.submit("./setup/login", way="qr")
         await shows(operator, "Point the camera at this code")
         (link,) = re.findall(r'href="(tg://login\?token=[^"]+)"', operator.page)
-        People(sim).accept_login(DIGITS, html.unescape(link))
+        OtherApps(sim).accept_login(DIGITS, html.unescape(link))
         await shows(operator, "Two-step password of the account")
         await answer(operator, "тополь")
-        await shows(operator, "That password is wrong. Try again.")
+        await shows(operator, "This password is wrong. Try again.")
         await answer(operator, PASSWORD)
         await shows(operator, "The account +7999*****01 is logged in")
     assert states(operator.page) == ["done", "done", "now", "later"]
@@ -138,7 +141,7 @@ async def test_the_page_takes_what_the_documentation_of_the_simulator_enters(
     ):
         tenant = await app.system.tenants.ensure("default", is_operator=True)
         async with member_browser(app, tenant.tenant_id) as browser:
-            await shows(browser, "which takes any number and any api_hash")
+            await shows(browser, "which accepts any number and any api_hash")
             assert "minlength" not in browser.page
             assert (
                 await browser.submit("./setup/application", api_id="1", api_hash="any")
@@ -151,18 +154,18 @@ async def test_phone_and_code_log_in_and_wrong_answers_are_asked_for_again(
     owner: Browser, control: Control
 ) -> None:
     control.account(DIGITS)
-    await shows(owner, "by phone number and code")
+    await shows(owner, "Log in by phone number")
     await owner.submit("./setup/login", way="phone")
     await shows(owner, "Phone number of the account")
     await answer(owner, "+7 99")
-    await shows(owner, "That is no phone number")
+    await shows(owner, "This is not a phone number")
     await answer(owner, f"+{DIGITS}")
-    await shows(owner, "The code went to your Telegram app", "not by SMS")
+    await shows(owner, "Telegram sent the code to your app", "not by SMS")
     page = owner.page
     await answer(owner, "11111")
     owner.page = page
     await answer(owner, "22222")  # pressed twice: the second changes nothing
-    await shows(owner, "That code is wrong. Try again.")
+    await shows(owner, "This code is wrong. Try again.")
     await answer(owner, CODE)
     await shows(owner, "The account +7999*****01 is logged in")
     log = (await owner.open("./audit")).text
@@ -176,20 +179,20 @@ async def test_a_login_that_ingest_did_not_survive_is_offered_again(
     control.account(DIGITS)
     environ = {"TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key()}
     async with running_ingest(database, sim, **environ):
-        await shows(owner, "by phone number and code")
+        await shows(owner, "Log in by phone number")
         await owner.submit("./setup/login", way="phone")
         await shows(owner, "Phone number of the account")
-    await shows(owner, "Your login was interrupted", "start again")
+    await shows(owner, "The ingest role stopped and interrupted your login", "start again")
     async with running_ingest(database, sim, **environ):
         await owner.submit("./setup/login", way="phone")
         await shows(owner, "Phone number of the account")
         await answer(owner, f"+{DIGITS}")
-        await shows(owner, "The code from Telegram")
+        await shows(owner, "Code from Telegram")
         await admin.execute(
             "UPDATE login_attempts SET taken_by = 'killed#1', served_until = now() - interval '1 second' "
             "WHERE state = 'code_sent'"
         )
-        await shows(owner, "Your login was interrupted")
+        await shows(owner, "The ingest role stopped and interrupted your login")
 
 
 @pytest.mark.usefixtures("ingest_beside")

@@ -57,7 +57,7 @@ async def test_every_line_of_a_list_keeps_its_fate(
         words in page
         for words in ("waiting 1", "followed 0", "already followed 1", "failed 1", "all 3", "Known already")
     )
-    assert "example.com/x&#39; names no channel" in page
+    assert "example.com/x&#39; is not a channel" in page
     assert "Correct the line and add it again." in page
     assert "/retry" in page  # all failed ones; the line itself cannot be tried again
     assert (await stores.followed.channels())[0].folder == "City"
@@ -84,15 +84,15 @@ async def test_a_waiting_request_is_expected_in_the_future(
     await admin.execute(running, tenant_id)
     await stores.requests.add([NewRequest(RequestKind.USERNAME, "first_name", WANTED)])
     page = html.unescape((await owner.open("./channels/requests")).text)
-    assert "The last is expected at any moment." in page
+    assert "The last one is expected any moment." in page
     line = page.partition('<li id="r-')[2]
-    assert "expected at any moment" in line
+    assert "expected any moment" in line
     assert "ago" not in re.split(r"</span>\s*</span>", line)[0]
     await stores.requests.add(
         [NewRequest(RequestKind.USERNAME, f"name_{number}", WANTED) for number in range(999)]
     )
     page = html.unescape((await owner.open("./channels/requests")).text)
-    last = re.search(r"The last is expected <time[^>]*>([^<]*)</time>", page)
+    last = re.search(r"The last one is expected <time[^>]*>([^<]*)</time>", page)
     assert last is not None
     assert re.fullmatch(r"\d+ \w+( \d+)?, \d\d:\d\d", last[1])
 
@@ -227,13 +227,13 @@ async def test_a_viewer_sees_the_fates_and_may_neither_add_nor_try_again(
 
 async def test_what_cannot_be_read_is_refused_with_what_to_do(owner: Browser) -> None:
     await owner.open("./channels/add")
-    assert "names no channel" in (await owner.submit("./channels/add", text="  ")).text
+    assert "has no channels" in (await owner.submit("./channels/add", text="  ")).text
     await owner.open("./channels/add")
-    assert "not a text in UTF-8" in (await owner.upload("./channels/add", "list.txt", b"\xff\x00\xe0")).text
+    assert "not UTF-8 text" in (await owner.upload("./channels/add", "list.txt", b"\xff\x00\xe0")).text
     await owner.open("./channels/add")
     assert "too large" in (await owner.upload("./channels/add", "list.txt", b"@name\n" * 1_200_000)).text
     await owner.open("./channels/add")
-    assert "pick at least one" in (await owner.submit("./channels/joined/follow")).text.lower()
+    assert "choose at least one" in (await owner.submit("./channels/joined/follow")).text.lower()
     await owner.open("./channels/add")
     assert "log one in" in (await owner.submit("./channels/joined")).text
 

@@ -30,7 +30,7 @@ from testkit.chromium import (
     save_screenshot,
 )
 from testkit.factories import make_channel
-from testkit.web_clients import served_web
+from testkit.web_clients import serve_web
 from tests.conftest import Admin
 from tests.web.browsing import log_in
 
@@ -66,7 +66,7 @@ async def account_id(admin: Admin, tenant_id: TenantId) -> int:
 
 
 @pytest.fixture
-async def filled(app: App, tenant_id: TenantId, account_id: int) -> None:
+async def filled_tenant(app: App, tenant_id: TenantId, account_id: int) -> None:
     known = await make_channel(
         app.system,
         channel_id=5_000_000_000 + account_id * 100 + 5,
@@ -90,7 +90,7 @@ async def filled(app: App, tenant_id: TenantId, account_id: int) -> None:
     await queue.answer(
         requests[1].request_id,
         RequestState.FAILED,
-        Reason("invitation_invalid", "the invitation is not valid any more"),
+        Reason("invitation_invalid", "the invitation is no longer valid"),
     )
     await queue.answer(requests[2].request_id, RequestState.DONE, quote(LONG), channel_id=known)
     await stores.requests.add(
@@ -98,14 +98,14 @@ async def filled(app: App, tenant_id: TenantId, account_id: int) -> None:
     )
 
 
-@pytest.mark.usefixtures("filled")
+@pytest.mark.usefixtures("filled_tenant")
 @pytest.mark.parametrize("device", WANTED, ids=lambda device: device.name)
 async def test_adding_and_requests_fit_and_are_accessible(
     app: App, tenant_id: TenantId, device: Device
 ) -> None:
     async with (
         open_chromium() as chromium,
-        served_web(app) as address,
+        serve_web(app) as address,
         open_tab(chromium, device, address) as page,
     ):
         base = await log_in(page, app, tenant_id)
@@ -138,13 +138,13 @@ async def test_a_person_picks_from_the_list_and_sees_the_fate_change_without_a_r
 ) -> None:
     async with (
         open_chromium() as chromium,
-        served_web(app) as address,
+        serve_web(app) as address,
         open_tab(chromium, ENGLISH_DESKTOP, address) as page,
     ):
         base = await log_in(page, app, tenant_id)
         await page.goto(f"{base}/channels/add")
         await page.get_by_label("Канал 2 @channel_2", exact=True).check()
-        await page.get_by_role("button", name="follow the picked ones").click()
+        await page.get_by_role("button", name="Follow the selected channels").click()
         await page.wait_for_url("**/channels/requests")
         await expect(page.locator("#fates li")).to_have_count(1)
         await expect(page.locator("#fates li .chip")).to_have_text("waiting")
@@ -175,7 +175,7 @@ async def test_two_thousand_pasted_names_show_every_fate_page_by_page(
     ]
     async with (
         open_chromium() as chromium,
-        served_web(app) as address,
+        serve_web(app) as address,
         open_tab(chromium, device, address) as page,
     ):
         base = await log_in(page, app, tenant_id)

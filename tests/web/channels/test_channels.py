@@ -21,10 +21,10 @@ from testkit.factories import follow_long_ago, fresh_number, make_channel, make_
 from testkit.graphs import land
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.feed.test_feed import followed
+from tests.web.feed.test_feed import make_followed
 
 
-async def read_at(admin: Admin, channel_id: ChannelId, moment: datetime, **schedule: object) -> None:
+async def set_read_at(admin: Admin, channel_id: ChannelId, moment: datetime, **schedule: object) -> None:
     """An account reads the channel, the last time at that moment."""
     tenant_id = await admin.fetchval("SELECT tenant_id FROM subscriptions WHERE channel_id = $1", channel_id)
     account_id = await admin.fetchval(
@@ -38,7 +38,7 @@ async def read_at(admin: Admin, channel_id: ChannelId, moment: datetime, **sched
     )
 
 
-async def named(
+async def make_named_channel(
     system: SystemStores, admin: Admin, tenant_id: TenantId, title: str, **subscription: object
 ) -> ChannelId:
     channel_id = await make_channel(system, title=title, username=f"name{fresh_number()}")
@@ -63,11 +63,11 @@ async def test_each_channel_says_how_it_is_read_why_and_what_happens_next(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
     now = datetime.now(UTC)
-    well, late, parked = [await followed(system, admin, tenant_id, "text") for _ in range(3)]
-    waiting = await named(system, admin, tenant_id, "Waiting")
-    unreadable = await named(system, admin, tenant_id, "Unreadable")
+    well, late, parked = [await make_followed(system, admin, tenant_id, "text") for _ in range(3)]
+    waiting = await make_named_channel(system, admin, tenant_id, "Waiting")
+    unreadable = await make_named_channel(system, admin, tenant_id, "Unreadable")
     for channel_id, ago in ((well, 1), (late, 45), (parked, 1), (waiting, 1)):
-        await read_at(admin, channel_id, now - timedelta(minutes=ago))
+        await set_read_at(admin, channel_id, now - timedelta(minutes=ago))
     await admin.execute("UPDATE poll_schedule SET last_polled_at = NULL WHERE channel_id = $1", waiting)
     await admin.execute(
         "UPDATE channels SET parked_until = now() + interval '1 hour', parked_reason = $2 "
@@ -77,11 +77,11 @@ async def test_each_channel_says_how_it_is_read_why_and_what_happens_next(
     )
     page = (await owner.open("./channels?order=health")).text
     assert healths(page) == {
-        "Unreadable": "cannot be read",
+        "Unreadable": "unreadable",
         f"Channel {parked}": "parked",
         f"Channel {late}": "late",
         "Waiting": "waiting",
-        f"Channel {well}": "read well",
+        f"Channel {well}": "up to date",
     }
     assert titles(page) == [
         "Unreadable",
@@ -91,16 +91,16 @@ async def test_each_channel_says_how_it_is_read_why_and_what_happens_next(
         f"Channel {well}",
     ]
     assert "It broke. Next attempt at " in page
-    assert "No account can open it yet. It is read as soon as one of your accounts can open it." in page
+    assert "No account can open it yet. It will be read as soon as one of your accounts can open it." in page
     assert titles((await owner.open("./channels?health=parked")).text) == [f"Channel {parked}"]
-    assert "cannot be read 1" in page
+    assert "unreadable 1" in page
     assert str(unreadable) in page
 
 
 async def test_a_suspended_channel_says_why_and_can_only_be_left(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "secret words")
+    channel_id = await make_followed(system, admin, tenant_id, "secret words")
     await admin.execute(
         "UPDATE subscriptions SET active = false, suspended_reason = $2 WHERE channel_id = $1",
         channel_id,
@@ -120,9 +120,9 @@ async def test_a_suspended_channel_says_why_and_can_only_be_left(
 async def test_channels_are_found_by_name_and_folder_and_sorted(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    await named(system, admin, tenant_id, "Вечерние новости", folder="Город")
-    await named(system, admin, tenant_id, "Аптека")
-    busy = await followed(system, admin, tenant_id, "one", "two", folder="Город")
+    await make_named_channel(system, admin, tenant_id, "Вечерние новости", folder="Город")
+    await make_named_channel(system, admin, tenant_id, "Аптека")
+    busy = await make_followed(system, admin, tenant_id, "one", "two", folder="Город")
     assert titles((await owner.open("./channels")).text) == [f"Channel {busy}", "Аптека", "Вечерние новости"]
     assert titles((await owner.open("./channels?q=НОВОСТИ")).text) == ["Вечерние новости"]
     assert titles((await owner.open("./channels?folder=in:Город&order=posts")).text) == [
@@ -131,7 +131,7 @@ async def test_channels_are_found_by_name_and_folder_and_sorted(
     ]
     assert titles((await owner.open("./channels?folder=none")).text) == ["Аптека"]
     assert titles((await owner.open("./channels?order=newest")).text)[0] == f"Channel {busy}"
-    assert "No channel that you follow matches." in (await owner.open("./channels?q=никогда")).text
+    assert "None of your channels matches." in (await owner.open("./channels?q=никогда")).text
 
 
 async def test_many_channels_are_shown_page_by_page(
@@ -166,7 +166,8 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
     first, second, other = [
-        await named(system, admin, tenant_id, title, folder="Old") for title in ("one", "two", "other")
+        await make_named_channel(system, admin, tenant_id, title, folder="Old")
+        for title in ("one", "two", "other")
     ]
     await owner.open("./channels?q=o")
     answer = await owner.submit(
@@ -180,7 +181,7 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
         filters="q=o",
     )
     assert answer.headers["location"].endswith("/channels?q=o&changed=2")
-    assert "2 channels were changed." in (await owner.open(answer.headers["location"])).text
+    assert "2 channels changed." in (await owner.open(answer.headers["location"])).text
     query = (
         "SELECT folder, priority, history_days, wants_media, ai_policy FROM subscriptions "
         "WHERE channel_id = $1"
@@ -212,10 +213,10 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
 async def test_without_a_selection_nothing_is_changed(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    await named(system, admin, tenant_id, "one")
+    await make_named_channel(system, admin, tenant_id, "one")
     await owner.open("./channels")
     answer = await owner.submit("./channels/change", priority="high")
-    assert "No channel was selected" in (await owner.open(answer.headers["location"])).text
+    assert "no channel was selected" in (await owner.open(answer.headers["location"])).text
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ async def test_without_a_selection_nothing_is_changed(
 async def test_a_damaged_form_is_refused(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId, field: dict[str, str]
 ) -> None:
-    channel_id = await named(system, admin, tenant_id, "one")
+    channel_id = await make_named_channel(system, admin, tenant_id, "one")
     await owner.open("./channels")
     assert (await owner.submit("./channels/change", {"channel": str(channel_id), **field})).status_code == 422
     await owner.open("./channels")
@@ -242,7 +243,7 @@ async def test_a_damaged_form_is_refused(
 async def test_a_viewer_sees_no_forms_and_may_change_nothing(
     app: App, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "text")
+    channel_id = await make_followed(system, admin, tenant_id, "text")
     async with member_browser(app, tenant_id, role=MemberRole.VIEWER) as viewer:
         for path in ("./channels", f"./channels/{channel_id}"):
             page = (await viewer.open(path)).text
@@ -261,7 +262,7 @@ async def test_a_viewer_sees_no_forms_and_may_change_nothing(
 async def test_the_list_can_be_taken_along_and_read_again(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    await named(system, admin, tenant_id, "one\n@forged", folder="News")
+    await make_named_channel(system, admin, tenant_id, "one\n@forged", folder="News")
     for kind in ("opml", "txt"):
         answer = await owner.open(f"./channels/export/{kind}")
         assert answer.headers["content-disposition"] == f'attachment; filename="channels.{kind}"'
@@ -274,8 +275,8 @@ async def test_the_list_can_be_taken_along_and_read_again(
 async def test_the_page_of_a_channel_shows_completeness_hours_freshness_and_changes(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "the first", "the second", "the third")
-    await read_at(admin, channel_id, datetime.now(UTC))
+    channel_id = await make_followed(system, admin, tenant_id, "the first", "the second", "the third")
+    await set_read_at(admin, channel_id, datetime.now(UTC))
     await admin.execute(
         "UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = 1", channel_id
     )
@@ -285,7 +286,7 @@ async def test_the_page_of_a_channel_shows_completeness_hours_freshness_and_chan
         channel_id,
     )
     page = (await owner.open(f"./channels/{channel_id}")).text
-    assert "read well" in page
+    assert "up to date" in page
     assert "complete" in page
     assert "within 30 minutes" in page
     assert "66%" in page
@@ -300,7 +301,7 @@ async def test_the_page_of_a_channel_shows_completeness_hours_freshness_and_chan
 async def test_a_gap_is_drawn_and_explained(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await named(system, admin, tenant_id, "Gaps")
+    channel_id = await make_named_channel(system, admin, tenant_id, "Gaps")
     now = datetime.now(UTC).replace(microsecond=0)
     for numbers in (range(1, 11), range(31, 41)):
         posts = [
@@ -311,7 +312,7 @@ async def test_a_gap_is_drawn_and_explained(
         ]
         proven = IdRange(MessageId(numbers[0]), MessageId(numbers[-1]))
         await system.landing.land(make_page(*posts, proven=proven), Claim(channel_id, 0))
-    await read_at(admin, channel_id, now)
+    await set_read_at(admin, channel_id, now)
     page = (await owner.open(f"./channels/{channel_id}")).text
     assert "20 message numbers are not verified yet." in page
     assert "<td>11–30</td>" in page
@@ -321,8 +322,8 @@ async def test_a_gap_is_drawn_and_explained(
 async def test_forwards_are_shown_in_both_directions_without_the_graph(
     app: App, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    source = await named(system, admin, tenant_id, "The source")
-    teller = await named(system, admin, tenant_id, "The teller")
+    source = await make_named_channel(system, admin, tenant_id, "The source")
+    teller = await make_named_channel(system, admin, tenant_id, "The teller")
     now, stranger = datetime.now(UTC).replace(microsecond=0), ChannelId(fresh_number())
     posts = [
         make_post(
@@ -333,16 +334,16 @@ async def test_forwards_are_shown_in_both_directions_without_the_graph(
     await land(system, *posts)
     async with member_browser(replace(app, graph=None), tenant_id) as browser:
         page = (await browser.open(f"./channels/{teller}")).text
-        assert "It forwards from" in page
+        assert "Taken from" in page
         assert "The source" in page
-        assert f"channel {stranger}, which you do not follow" in page
-        assert "It is forwarded by" in (await browser.open(f"./channels/{source}")).text
+        assert f"channel {stranger} (not followed)" in page
+        assert "Who takes from it" in (await browser.open(f"./channels/{source}")).text
 
 
 async def test_only_own_accounts_are_named(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "text")
+    channel_id = await make_followed(system, admin, tenant_id, "text")
     other = (await system.tenants.ensure(f"other {fresh_number()}")).tenant_id
     for owner_id, phone in ((tenant_id, "+7 own"), (other, "+7 foreign")):
         await admin.execute(
@@ -358,14 +359,14 @@ async def test_only_own_accounts_are_named(
         )
     page = (await owner.open(f"./channels/{channel_id}")).text
     assert "+7 own" in page
-    assert "has joined it" in page
+    assert "joined the channel" in page
     assert "+7 foreign" not in page
 
 
 async def test_the_settings_of_a_channel_are_kept_and_it_is_read_on_request(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "text")
+    channel_id = await make_followed(system, admin, tenant_id, "text")
     await owner.open(f"./channels/{channel_id}")
     answer = await owner.submit(
         f"./channels/{channel_id}/settings",
@@ -380,7 +381,7 @@ async def test_the_settings_of_a_channel_are_kept_and_it_is_read_on_request(
     assert '<option value="in:City" selected>' in page
     assert "within 15 minutes" in page
     assert (await owner.submit(f"./channels/{channel_id}/read")).status_code == 409
-    await read_at(admin, channel_id, datetime.now(UTC))
+    await set_read_at(admin, channel_id, datetime.now(UTC))
     await owner.open(f"./channels/{channel_id}")
     assert (await owner.submit(f"./channels/{channel_id}/read")).headers["location"].endswith("?asked=yes")
 
@@ -388,7 +389,9 @@ async def test_the_settings_of_a_channel_are_kept_and_it_is_read_on_request(
 async def test_hostile_names_stay_text(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await named(system, admin, tenant_id, "<script>alert(1)</script>", folder='"><img>')
+    channel_id = await make_named_channel(
+        system, admin, tenant_id, "<script>alert(1)</script>", folder='"><img>'
+    )
     for path in ("./channels", f"./channels/{channel_id}"):
         page = (await owner.open(path)).text
         assert "<script>alert" not in page

@@ -9,13 +9,13 @@ from telegram_assistant.jobs import sync_interests
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import BRIDGE, BRIDGE_TOO, channels_of, headlines, make_now, tell
+from tests.web.digests.test_digests import BRIDGE, BRIDGE_TOO, headlines, make_channels, make_now, tell
 
 MUSEUM = "В Казани открыли новый музей. В нём 30 залов."
 WEIGHTS = re.compile(r'<b dir="auto">([^<]+)</b>.*?chip \w+">([^<]+)<', re.DOTALL)
 
 
-async def said(owner: Browser) -> dict[str, str]:
+async def load_weights(owner: Browser) -> dict[str, str]:
     """The topics of the page of interests, with their weights."""
     return dict(WEIGHTS.findall((await owner.open("./interests")).text))
 
@@ -23,7 +23,7 @@ async def said(owner: Browser) -> dict[str, str]:
 async def test_more_like_a_story_shows_its_reason_counts_once_and_can_be_taken_back(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     story = str(
         await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     )
@@ -32,12 +32,12 @@ async def test_more_like_a_story_shows_its_reason_counts_once_and_can_be_taken_b
         await owner.submit("./interests/say", story=f"{other}/1", feedback="more", do="say", back="/")
         assert 'value="undo" data-act="more" aria-pressed="true"' in (await owner.open("./today")).text
         await owner.submit("./interests/say", story=story, feedback="more", do="say", back="/")
-        assert await said(owner) == {"Казань": "+0.5"}
+        assert await load_weights(owner) == {"Казань": "+0.5"}
         assert "you asked for more like" in owner.page
         assert f"/story/{story}" in owner.page
-        assert "taken from it: Казань" in owner.page
+        assert "added topics: Казань" in owner.page
         await owner.submit("./interests/say", story=story, feedback="more", do="undo")
-        assert await said(owner) == {}
+        assert await load_weights(owner) == {}
         assert "Nothing yet" in owner.page
     assert (await owner.submit("./interests/say", story=story, feedback="more", do="undo")).status_code == 404
 
@@ -45,7 +45,7 @@ async def test_more_like_a_story_shows_its_reason_counts_once_and_can_be_taken_b
 async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_something_was_said(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     towns = ("Казани", "Перми", "Туле", "Омске", "Твери", "Пскове", "Орле", "Уфе", "Чите")
     for number, town in enumerate(towns, start=1):
         text = f"В {town} открыли новый музей. В нём {number * 10} залов."
@@ -58,7 +58,7 @@ async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_some
     assert last.count("data-act=") == menu[0].count("data-act=") + 1, (
         "outside of the menu there is only the headline to open"
     )
-    assert menu[0].count('aria-pressed="false"') == 3
+    assert menu[0].count('aria-pressed="false"') == 6
     story = re.search(r'name="story" value="([^"]+)"', menu[0])
     assert story is not None
     await owner.submit("./interests/say", story=story[1], feedback="more")
@@ -68,24 +68,24 @@ async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_some
 async def test_less_replaces_more_and_what_a_person_wrote_down_keeps_its_weight(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     story = await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     await owner.open("./today")
     await owner.submit("./interests/say", story=str(story), feedback="more")
     await owner.open(f"./story/{story}")
     await owner.submit("./interests/say", story=str(story), feedback="less")
-    assert await said(owner) == {"Казань": "-0.5"}
-    assert "more like" not in owner.page.split("What you said", 1)[0]
+    assert await load_weights(owner) == {"Казань": "-0.5"}
+    assert "more like" not in owner.page.split("Your feedback on stories", 1)[0]
     await owner.submit("./interests", topic="Казань", weight="2.0")
     await owner.open("./interests")
     await owner.submit("./interests/say", story=str(story), feedback="less", do="undo")
-    assert await said(owner) == {"Казань": "+2.0"}
+    assert await load_weights(owner) == {"Казань": "+2.0"}
 
 
 async def test_a_muted_story_leaves_today_digests_and_trends_of_that_person_alone_until_it_is_shown_again(
     app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channels = await channels_of(tenant_id, 5, system=system, admin=admin)
+    channels = await make_channels(tenant_id, 5, system=system, admin=admin)
     story = await tell(dict.fromkeys(channels, MUSEUM), 1, system=system, admin=admin, minutes_ago=20)
     await admin.execute("UPDATE story_posts SET is_bursting = true WHERE channel_id = $1", channels[4])
     await tell({channels[0]: BRIDGE, channels[1]: BRIDGE_TOO}, 2, system=system, admin=admin, minutes_ago=30)
@@ -93,7 +93,7 @@ async def test_a_muted_story_leaves_today_digests_and_trends_of_that_person_alon
     await owner.open("./today")
     await owner.submit("./interests/say", story=f"{channels[3]}/1", feedback="muted")
     assert ["музей" in line for line in headlines((await owner.open("./today")).text)] == [False]
-    assert "You no longer see the story" in owner.page
+    assert "Story hidden" in owner.page
     assert headlines((await owner.open("./trends")).text) == []
     await make_now(owner)
     assert ["музей" in line for line in headlines(owner.page)] == [False]
@@ -106,36 +106,36 @@ async def test_a_muted_story_leaves_today_digests_and_trends_of_that_person_alon
         {channels[2]: "Музей в Казани открыл мэр."}, 3, system=system, admin=admin, minutes_ago=1, like=story
     )
     assert len(headlines((await owner.open("./today")).text)) == 1
-    assert "Muted stories" in (await owner.open("./interests")).text
+    assert "Hidden stories" in (await owner.open("./interests")).text
     await owner.submit("./interests/say", story=f"{channels[0]}/1", feedback="muted", do="undo")
     assert len(headlines((await owner.open("./today")).text)) == 2
-    assert "Muted stories" not in (await owner.open("./interests")).text
+    assert "Hidden stories" not in (await owner.open("./interests")).text
 
 
 async def test_forgetting_everything_brings_muted_stories_back(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     story = await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     for feedback in ("muted", "less"):
         await owner.open(f"./story/{story}")
         await owner.submit("./interests/say", story=str(story), feedback=feedback)
     await owner.open("./interests")
     await owner.submit("./interests/reset")
-    assert await said(owner) == {}
+    assert await load_weights(owner) == {}
     assert len(headlines((await owner.open("./today")).text)) == 1
 
 
 async def test_what_has_faded_is_not_taken_back_twice(
     app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     story = await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     await owner.open("./today")
     await owner.submit("./interests/say", story=str(story), feedback="more")
     await owner.submit("./save", post=f"{channel_id}/1")
     await sync_interests(app, datetime.now(UTC))
-    assert await said(owner) == {"Казань": "+0.7"}
+    assert await load_weights(owner) == {"Казань": "+0.7"}
     long_ago = datetime.now(UTC) - timedelta(days=60)
     await admin.execute(
         "UPDATE feedback SET said_at = $1 WHERE feedback = 'more' AND user_id = $2", long_ago, owner.user_id
@@ -143,7 +143,7 @@ async def test_what_has_faded_is_not_taken_back_twice(
     await admin.execute("UPDATE interests SET weight = 0.5 WHERE user_id = $1", owner.user_id)
     await owner.open("./interests")
     await owner.submit("./interests/say", story=str(story), feedback="more", do="undo")
-    assert await said(owner) == {"Казань": "+0.2"}
+    assert await load_weights(owner) == {"Казань": "+0.2"}
     assert "you saved" in owner.page
 
 

@@ -77,7 +77,7 @@ async def report(
     await app.api.processes.report(made)
 
 
-async def bury(
+async def add_dead_letters(
     admin: Admin,
     *,
     stage: str = "tagging",
@@ -129,7 +129,7 @@ async def test_without_ingest_or_worker_the_page_says_so(app: App, operator: Bro
     assert "No process runs the role ingest." in page
     assert "No process runs the role worker." in page
     assert "10 seconds ago" in page
-    assert ">away</span>" in page
+    assert ">missing</span>" in page
     await report(app, "moscow-2#ff00", "worker")
     page = (await operator.open("./operations/numbers")).text
     assert "No process runs the role worker." not in page
@@ -153,7 +153,7 @@ async def test_processes_that_run_come_first_and_the_others_are_folded(
     assert re.findall(r"<b>([^<]+)</b>", visible) == ["first#1", "second#1"]
     assert re.findall(r"<b>([^<]+)</b>", folded) == ["dead#2", "dead#1", "ended#1"]
     assert "3 processes of the last hour no longer run" in folded
-    assert ("away 2" in folded, "stopped 1" in folded) == (True, True)
+    assert ("missing 2" in folded, "stopped 1" in folded) == (True, True)
     assert not folded.partition(">")[0].endswith("open")
     await admin.execute("UPDATE processes SET at = now() - interval '1 minute'")
     card = (
@@ -214,7 +214,7 @@ async def test_the_chart_of_a_stage_shows_its_minutes(
     await system.stage_minutes.save([StageMinute(minute, STAGE, 40, 0, 7)], instance="a#1")
     for hours, highest in ((1, "40"), (6, "8"), (24, "2")):
         page = (await operator.open(f"./operations?hours={hours}")).text
-        assert f"up to {highest} a minute" in page, hours
+        assert f"up to {highest} per minute" in page, hours
     assert (await operator.open("./operations?hours=7")).status_code == 200
 
 
@@ -230,12 +230,15 @@ async def test_the_page_checks_what_the_doctor_checks_when_it_is_asked(operator:
     assert re.search(r"Checked at \d", page)
     broken, doubtful = page.count('<span class="chip bad">'), page.count('<span class="chip warn">')
     assert ("All checks passed." in page) is (broken + doubtful == 0)
-    assert (f"{broken} problem" in page) is bool(broken)
-    assert (f"{doubtful} point" in page) is (doubtful > 0 and not broken)
+    assert (f"{broken} error" in page) is bool(broken)
+    assert (f"{doubtful} warning" in page) is (doubtful > 0 and not broken)
 
 
 async def test_a_dead_letter_is_shown_escaped_replayed_and_discarded(operator: Browser, admin: Admin) -> None:
-    first, second = await bury(admin, stage=STAGE), await bury(admin, reason="<script>")
+    first, second = (
+        await add_dead_letters(admin, stage=STAGE),
+        await add_dead_letters(admin, reason="<script>"),
+    )
     page = (await operator.open("./operations/dead-letters")).text
     assert "&lt;b&gt;{}&lt;/b&gt;" in page
     assert "<script>" not in page.partition("<body")[2]
@@ -316,7 +319,7 @@ async def test_what_cannot_be_done_is_refused_in_russian(
 async def test_operations_in_russian_hold_no_english_sentence(
     app: App, operator_tenant: TenantId, admin: Admin, path: str
 ) -> None:
-    await bury(admin)
+    await add_dead_letters(admin)
     await report(app, "moscow-1#ab12", "worker", servers_away={"redis": "no answer within 1 s"})
     async with member_browser(app, operator_tenant, language="ru") as browser:
         assert (await browser.open(f".{path}")).status_code == 200
@@ -325,7 +328,7 @@ async def test_operations_in_russian_hold_no_english_sentence(
         )  # quoted from Telegram by other tests
 
 
-def measured(*, used_share: float, redis_share: float, is_paused: bool) -> tuple[Sample, ...]:
+def make_samples(*, used_share: float, redis_share: float, is_paused: bool) -> tuple[Sample, ...]:
     """What a process reports of its disk and of Redis."""
     size, limit = 20e9, 160e6
     disks = [
@@ -346,7 +349,9 @@ async def test_memory_and_disks_are_yellow_at_70_and_red_at_90_percent(app: App,
         (0.75, 0.8, ["warn", "warn"]),
         (0.93, 0.95, ["bad", "bad"]),
     ):
-        await report(app, samples=measured(used_share=used_share, redis_share=redis_share, is_paused=False))
+        await report(
+            app, samples=make_samples(used_share=used_share, redis_share=redis_share, is_paused=False)
+        )
         await operator.open("./operations")
         section = operator.page.partition('id="resources"')[2].partition("</ul>")[0]
         assert re.findall(r'class="chip (\w+)"', section) == chips
@@ -356,7 +361,7 @@ async def test_memory_and_disks_are_yellow_at_70_and_red_at_90_percent(app: App,
 
 
 async def test_the_page_says_that_files_wait_for_room_and_posts_do_not(app: App, operator: Browser) -> None:
-    await report(app, samples=measured(used_share=0.95, redis_share=0.1, is_paused=True))
+    await report(app, samples=make_samples(used_share=0.95, redis_share=0.1, is_paused=True))
     await operator.open("./operations")
     assert "Files of posts are not downloaded" in operator.page
-    assert "Posts are stored as before" in operator.page
+    assert "Posts are still stored" in operator.page

@@ -21,13 +21,13 @@ from tests.web.people.test_people import PASSWORD, person_with_password
 MAX_SESSIONS = 20
 
 
-async def noted(app: App, tenant_id: TenantId) -> Mapping[str, AuditedAction]:
+async def load_audit(app: App, tenant_id: TenantId) -> Mapping[str, AuditedAction]:
     """The newest entry of each kind."""
     entries = await app.tenant(tenant_id).audit.newest(limit=200)
     return {entry.change.action: entry.change for entry in reversed(entries)}
 
 
-async def id_of(admin: Admin, name: str) -> UUID:
+async def load_id(admin: Admin, name: str) -> UUID:
     public_id: UUID = await admin.fetchval("SELECT public_id FROM users WHERE name = $1", name)
     return public_id
 
@@ -44,7 +44,7 @@ async def test_logins_good_and_bad_are_noted_with_the_id_of_the_person(
     await browser.submit("/me/password", old=PASSWORD, new="another horse battery")
     await browser.open("/me")
     await browser.submit("/logout")
-    entries = await noted(app, tenant_id)
+    entries = await load_audit(app, tenant_id)
     expected = {
         "log_in_by_link",
         "log_in",
@@ -55,7 +55,7 @@ async def test_logins_good_and_bad_are_noted_with_the_id_of_the_person(
     }
     assert expected <= entries.keys()
     assert {(entries[action].actor, entries[action].actor_id) for action in expected} == {
-        (name, await id_of(admin, name))
+        (name, await load_id(admin, name))
     }
     assert entries["log_in_failed"].facts["from"]
     assert "horse" not in str(entries)
@@ -70,14 +70,14 @@ async def test_a_name_that_nobody_has_is_noted_for_the_operator_without_the_name
     await browser.open("/login")
     await browser.submit("/login", name=mistyped, password="x", next="/")
     operator = (await app.api.key_directory.operator()).tenant_id
-    entry = (await noted(app, operator))["log_in_failed"]
+    entry = (await load_audit(app, operator))["log_in_failed"]
     assert (entry.actor, entry.actor_id, entry.facts["name_hash"]) == (
         "unknown",
         None,
         hash_name(mistyped, secret_of(app.settings)),
     )
     assert mistyped not in str(await app.tenant(operator).audit.newest(limit=200))
-    assert "log_in_failed" not in await noted(app, tenant_id)
+    assert "log_in_failed" not in await load_audit(app, tenant_id)
 
 
 async def test_joining_is_noted_in_the_tenant(
@@ -93,8 +93,8 @@ async def test_joining_is_noted_in_the_tenant(
     await browser.open(link)
     name = f"guest {secrets.token_hex(4)}"
     await browser.submit(link, name=name, password=PASSWORD)
-    entry = (await noted(app, tenant_id))["join_tenant"]
-    assert (entry.actor, entry.actor_id, entry.facts["role"]) == (name, await id_of(admin, name), "viewer")
+    entry = (await load_audit(app, tenant_id))["join_tenant"]
+    assert (entry.actor, entry.actor_id, entry.facts["role"]) == (name, await load_id(admin, name), "viewer")
 
 
 async def test_changes_on_pages_and_by_keys_carry_the_id(
@@ -126,7 +126,7 @@ async def test_the_pages_show_the_beginning_of_the_id_so_that_names_that_look_al
     for path in ("./audit", "./members"):
         page = (await owner.open(path)).text
         for name in (latin, cyrillic):
-            assert f">{str(await id_of(admin, name))[:8]}</code>" in page
+            assert f">{str(await load_id(admin, name))[:8]}</code>" in page
 
 
 async def test_a_session_ends_after_a_year_however_often_it_is_used(
@@ -171,7 +171,7 @@ async def test_a_person_has_twenty_sessions_and_the_one_not_seen_for_longest_end
         newest = [await begin_session(app, browser.user_id) for _ in range(MAX_SESSIONS)][-1]
         assert (await browser.open("/me")).status_code == 303
     assert len(await app.api.people.sessions(newest.token)) == MAX_SESSIONS
-    assert (await noted(app, tenant_id))["log_in_by_link"].facts["ended_sessions"] == 1
+    assert (await load_audit(app, tenant_id))["log_in_by_link"].facts["ended_sessions"] == 1
 
 
 async def test_no_session_begins_with_more_than_a_year(app: App, admin: Admin, tenant_id: TenantId) -> None:

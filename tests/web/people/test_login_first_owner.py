@@ -9,7 +9,7 @@ from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.pages.people.login import first_owner_code, first_owner_link
-from testkit.web_clients import browser_of
+from testkit.web_clients import open_browser
 from tests.web.people.test_people import PASSWORD, person_with_password, with_web
 
 
@@ -29,8 +29,8 @@ async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(
     settings = read_settings(migrated_database)
     async with (
         assemble(settings) as app,
-        browser_of(app) as far,
-        browser_of(app, address="127.0.0.1") as near,
+        open_browser(app) as far,
+        open_browser(app, address="127.0.0.1") as near,
     ):
         assert (await far.open("/")).headers["location"] == "/login"
         assert (await far.open("/login")).headers["location"] == "/start"
@@ -45,14 +45,14 @@ async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(
             near.submit("/start", name="Адам", password=PASSWORD, code=code),
         )
         assert sorted(response.status_code for response in made) == [200, 303]
-        assert "This installation has an owner already" in next(
+        assert "This installation already has an owner" in next(
             response.text for response in made if response.status_code == 200
         )
         assert (await far.open("/start")).headers["location"] == "/login"
 
 
 async def test_the_link_in_the_log_fills_in_the_code(migrated_database: dict[str, str]) -> None:
-    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+    async with assemble(read_settings(migrated_database)) as app, open_browser(app) as browser:
         link = first_owner_link(app.settings)
         page = (await browser.open(link.partition(":8000")[2])).text
         code = page.partition('name="code"')[2].partition('value="')[2].partition('"')[0]
@@ -82,7 +82,7 @@ def test_the_link_of_the_first_owner_can_be_opened(
 async def test_people_of_other_tenants_log_in_where_the_operator_has_nobody(
     migrated_database: dict[str, str],
 ) -> None:
-    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+    async with assemble(read_settings(migrated_database)) as app, open_browser(app) as browser:
         tenant = await app.system.tenants.ensure("acme")
         name = await person_with_password(app, tenant.tenant_id)
         await browser.open("/login")
@@ -93,21 +93,21 @@ async def test_people_of_other_tenants_log_in_where_the_operator_has_nobody(
 async def test_the_page_of_the_first_owner_closes_for_an_owner_without_a_password(
     migrated_database: dict[str, str],
 ) -> None:
-    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+    async with assemble(read_settings(migrated_database)) as app, open_browser(app) as browser:
         operator = await app.system.tenants.ensure("default")
         await browser.open("/start")
         await app.system.users.join(operator.tenant_id, "anna")
         answer = await browser.submit(
             "/start", name="Ева", password=PASSWORD, code=first_owner_code(app.settings)
         )
-        assert "This installation has an owner already" in answer.text
+        assert "This installation already has an owner" in answer.text
         assert (await browser.open("/start")).headers["location"] == "/login"
 
 
 async def test_the_first_owner_cannot_take_the_name_of_somebody_who_is_there(
     migrated_database: dict[str, str],
 ) -> None:
-    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+    async with assemble(read_settings(migrated_database)) as app, open_browser(app) as browser:
         await app.system.users.join((await app.system.tenants.ensure("acme")).tenant_id, "Alice")
         await browser.open("/start")
         for name in ("Alice", "alice"):

@@ -13,8 +13,8 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
-from testkit.api_clients import client_of
-from testkit.web_clients import ADDRESS, Browser, begin_session, browser_of, member_browser
+from testkit.api_clients import make_client
+from testkit.web_clients import ADDRESS, Browser, begin_session, member_browser, open_browser
 from tests.conftest import Admin
 
 PASSWORD = "correct horse battery"
@@ -36,20 +36,20 @@ class Eve:
 async def eve_in(app: App, admin: Admin, tenant_id: TenantId) -> AsyncIterator[Eve]:
     async with member_browser(app, tenant_id) as browser:
         await browser.open("./members")
-        invitation = copied(await browser.submit("./members/invite", role="owner"))
+        invitation = copied_link(await browser.submit("./members/invite", role="owner"))
         await browser.open("./keys")
-        key = copied(
+        key = copied_link(
             await browser.submit("./keys", name="robot", scope=["read", "write", "admin"], days="90")
         )
         await browser.open("./receivers")
-        feed = copied(await browser.submit("./feeds", feed="story:all"))
+        feed = copied_link(await browser.submit("./feeds", feed="story:all"))
         await browser.open("./receivers")
         assert "hook" in (await browser.submit("./receivers", kind="webhook", name="hook", address=HOOK)).text
         member = await admin.fetchval("SELECT public_id FROM users WHERE user_id = $1", browser.user_id)
         yield Eve(browser, member, invitation, key, feed)
 
 
-def copied(answer: httpx.Response) -> str:
+def copied_link(answer: httpx.Response) -> str:
     return answer.text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
 
 
@@ -72,7 +72,7 @@ async def test_a_removed_owner_does_not_come_back_by_her_own_invitation(
         assert (await remove(owner, eve.member)).status_code == 303
         assert (await eve.browser.submit(f"/join/{token}")).status_code == 404
         assert (await eve.browser.open("./members")).status_code == 404
-        async with browser_of(app) as guest:
+        async with open_browser(app) as guest:
             assert (await guest.open(eve.invitation)).status_code == 404
     await owner.open("./members")
     assert "/withdraw" not in owner.page
@@ -83,7 +83,7 @@ async def test_the_page_says_what_stops_before_somebody_is_removed(
 ) -> None:
     async with eve_in(app, admin, tenant_id) as eve:
         page = (await owner.open(f"./members/{eve.member}")).text
-    assert "These stop working at once: 1 open invitation, 1 API key, 1 feed address, 1 receiver." in page
+    assert "These stop working immediately: 1 open invitation, 1 API key, 1 feed address, 1 receiver." in page
     for thing in ("invitation as owner", "robot", "read, write, admin", "hook"):
         assert thing in page
 
@@ -92,7 +92,7 @@ async def test_the_page_says_what_stops_before_somebody_is_removed(
 async def test_the_key_of_a_removed_member_stops_at_once_in_every_process(
     app: App, admin: Admin, owner: Browser, tenant_id: TenantId, is_cached: bool
 ) -> None:
-    async with eve_in(app, admin, tenant_id) as eve, client_of(app) as another_process:
+    async with eve_in(app, admin, tenant_id) as eve, make_client(app) as another_process:
         headers = {"Authorization": f"Bearer {eve.key}"}
         if is_cached:
             assert (await another_process.get("/api/v1/me", headers=headers)).status_code == 200
@@ -114,12 +114,12 @@ async def test_the_key_of_a_removed_member_stops_at_once_in_every_process(
 async def test_feeds_end_and_receivers_are_paused_with_a_reason(
     app: App, admin: Admin, owner: Browser, tenant_id: TenantId
 ) -> None:
-    async with eve_in(app, admin, tenant_id) as eve, browser_of(app) as reader:
+    async with eve_in(app, admin, tenant_id) as eve, open_browser(app) as reader:
         assert (await reader.open(f"{eve.feed}")).status_code == 200
         await remove(owner, eve.member)
         assert (await reader.open(f"{eve.feed}")).status_code == 404
     page = " ".join((await owner.open("./receivers")).text.split())
-    assert "The person who made this receiver is no longer a member. It is paused." in page
+    assert "The person who made this receiver is no longer a member. Sending is paused." in page
     (receiver,) = await app.tenant(tenant_id).receivers.all()
     assert receiver.paused_at is not None
     await owner.submit(f"./receivers/{receiver.receiver_id}/resume")
@@ -130,7 +130,7 @@ async def test_feeds_end_and_receivers_are_paused_with_a_reason(
 async def test_what_is_kept_changes_hands_and_goes_on(
     app: App, admin: Admin, owner: Browser, tenant_id: TenantId
 ) -> None:
-    async with eve_in(app, admin, tenant_id) as eve, browser_of(app) as reader:
+    async with eve_in(app, admin, tenant_id) as eve, open_browser(app) as reader:
         assert (await remove(owner, eve.member, keep_feeds="yes", keep_receivers="yes")).status_code == 303
         assert (await reader.open(f"{eve.feed}")).status_code == 200
     (receiver,) = await app.tenant(tenant_id).receivers.all()
@@ -146,13 +146,13 @@ async def test_what_is_kept_changes_hands_and_goes_on(
 async def test_a_demoted_owner_invites_nobody_and_her_keys_do_no_more_than_she_may(
     app: App, admin: Admin, owner: Browser, tenant_id: TenantId
 ) -> None:
-    async with eve_in(app, admin, tenant_id) as eve, client_of(app) as another_process:
+    async with eve_in(app, admin, tenant_id) as eve, make_client(app) as another_process:
         headers = {"Authorization": f"Bearer {eve.key}"}
         assert (await another_process.get("/api/v1/keys", headers=headers)).status_code == 200
         assert (await set_role(owner, eve.member, "viewer")).status_code == 303
         assert (await another_process.get("/api/v1/keys", headers=headers)).status_code == 403
         assert (await another_process.get("/api/v1/me", headers=headers)).status_code == 200
-        async with browser_of(app) as guest:
+        async with open_browser(app) as guest:
             assert (await guest.open(eve.invitation)).status_code == 404
         assert (await eve.browser.open("./members")).status_code == 403
         await set_role(owner, eve.member, "owner")
@@ -167,7 +167,7 @@ async def test_the_command_line_lowers_a_role_with_the_same_effect(
     app: App, admin: Admin, owner: Browser, tenant_id: TenantId
 ) -> None:
     assert owner.user_id
-    async with eve_in(app, admin, tenant_id) as eve, browser_of(app) as guest:
+    async with eve_in(app, admin, tenant_id) as eve, open_browser(app) as guest:
         name = await admin.fetchval("SELECT name FROM users WHERE public_id = $1", eve.member)
         await app.system.users.join(tenant_id, name, role=MemberRole.EDITOR)
         assert (await guest.open(eve.invitation)).status_code == 404
@@ -185,8 +185,8 @@ async def test_an_invitation_cannot_slip_past_the_removal_of_its_author(
                 owner.submit(f"./members/{eve.member}/remove"),
                 return_exceptions=False,
             )
-            link = copied(answers[0])
-            async with browser_of(app) as guest:
+            link = copied_link(answers[0])
+            async with open_browser(app) as guest:
                 assert not link or (await guest.open(link)).status_code == 404
         await admin.execute("DELETE FROM receivers WHERE tenant_id = $1", tenant_id)
 

@@ -14,7 +14,7 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.people.members import MAX_OPEN_INVITATIONS
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
-from testkit.web_clients import ADDRESS, Browser, begin_session, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, begin_session, member_browser, open_browser
 from tests.conftest import Admin
 
 PASSWORD = "correct horse battery"
@@ -51,7 +51,7 @@ async def test_a_wrong_password_says_so_and_lets_nobody_in(
     name = await person_with_password(app, tenant_id)
     await browser.open("/login")
     answer = await browser.submit("/login", name=name, password="wrong horse battery", next="/")
-    assert "Name and password do not belong together." in answer.text
+    assert "The name or the password is wrong." in answer.text
     assert SESSION not in browser.client.cookies
 
 
@@ -65,7 +65,7 @@ async def test_a_login_link_shows_a_button_and_works_once(
         assert f"Hello, {member.name}" in response.text
     assert (await browser.submit(f"/link/{token}")).status_code == 303
     assert (await browser.open("/me")).status_code == 200
-    async with browser_of(app) as other:
+    async with open_browser(app) as other:
         assert (await other.open(f"/link/{token}")).status_code == 404
 
 
@@ -115,7 +115,7 @@ async def test_the_last_owner_stays_owner(owner: Browser) -> None:
     await owner.open(f"./members/{member}")
     answer = await owner.submit(f"./members/{member}/remove")
     assert answer.status_code == 409
-    assert "make somebody else an owner first" in answer.text
+    assert "first make somebody else an owner" in answer.text
 
 
 async def test_a_form_that_is_sent_twice_changes_once(owner: Browser) -> None:
@@ -148,7 +148,7 @@ async def test_changing_the_password_ends_the_other_sessions(
     app: App, browser: Browser, tenant_id: TenantId
 ) -> None:
     name = await person_with_password(app, tenant_id)
-    async with browser_of(app) as elsewhere:
+    async with open_browser(app) as elsewhere:
         for client in (browser, elsewhere):
             await client.open("/login")
             await client.submit("/login", name=name, password=PASSWORD, next="/")
@@ -191,7 +191,7 @@ async def test_two_people_cannot_use_one_invitation(app: App, owner: Browser) ->
     link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
 
     async def join() -> int:
-        async with browser_of(app) as guest:
+        async with open_browser(app) as guest:
             await guest.open(link)
             return (
                 await guest.submit(link, name=f"guest {secrets.token_hex(4)}", password=PASSWORD)
@@ -227,7 +227,7 @@ async def test_only_a_trusted_proxy_is_believed_that_the_page_came_over_https(
         await person_with_password(app, tenant_id)
         cookies = []
         for address in ("10.0.0.7", "192.168.0.7"):
-            async with browser_of(app, address=address) as browser:
+            async with open_browser(app, address=address) as browser:
                 cookies.append(
                     (
                         await browser.open("/login", X_Forwarded_Proto="https", X_Forwarded_For="203.0.113.5")
@@ -242,7 +242,7 @@ async def test_cookies_are_for_https_and_this_host_alone_where_people_open_the_p
     """Also where the proxy is not trusted, so that everything seems to come over plain HTTP."""
     async with (
         assemble(with_web(installation, base_url="https://news.example")) as app,
-        browser_of(app) as browser,
+        open_browser(app) as browser,
     ):
         name = await person_with_password(app, tenant_id)
         await browser.open("/login")

@@ -37,13 +37,13 @@ KINDS: dict[str, tuple[PostKind, dict[str, Any], tuple[str, ...]]] = {
     "an unknown action": (
         PostKind.SERVICE,
         {"service": {"action": "boost_apply"}},
-        ("a message of the channel about itself",),
+        ("a service message of the channel",),
     ),
-    "a place": (PostKind.OTHER, {"media": {"kind": "venue", "title": HOSTILE}}, ("a place",)),
+    "a place": (PostKind.OTHER, {"media": {"kind": "venue", "title": HOSTILE}}, ("a venue",)),
     "something unknown": (
         PostKind.OTHER,
         {"media": {"kind": "hologram"}},
-        ("something that only Telegram shows",),
+        ("content that only Telegram can show",),
     ),
     "something newer": (
         PostKind.UNREADABLE,
@@ -54,7 +54,7 @@ KINDS: dict[str, tuple[PostKind, dict[str, Any], tuple[str, ...]]] = {
 }
 
 
-async def landed(
+async def land_kind(
     system: SystemStores, admin: Admin, tenant_id: TenantId, kind: PostKind, facts: dict[str, Any]
 ) -> ChannelId:
     channel_id = await make_channel(system)
@@ -76,7 +76,7 @@ async def test_a_card_says_what_the_post_is(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId, name: str
 ) -> None:
     kind, facts, words = KINDS[name]
-    channel_id = await landed(system, admin, tenant_id, kind, facts)
+    channel_id = await land_kind(system, admin, tenant_id, kind, facts)
     for path in ("./feed", f"./post/{channel_id}/1"):
         answer = await owner.open(path)
         assert answer.status_code == 200
@@ -87,7 +87,7 @@ async def test_a_card_says_what_the_post_is(
 async def test_a_covered_picture_is_shown_when_it_is_asked_for(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await landed(
+    channel_id = await land_kind(
         system, admin, tenant_id, PostKind.PHOTO, {"media": {"kind": "photo", "spoiler": True}}
     )
     await admin.execute(
@@ -97,4 +97,4 @@ async def test_a_covered_picture_is_shown_when_it_is_asked_for(
         fresh_number(),
     )
     page = (await owner.open("./feed")).text
-    assert page.index('<details class="cover">') < page.index("Picture, being fetched")
+    assert page.index('<details class="cover">') < page.index("Picture (downloading)")

@@ -13,9 +13,9 @@ import pytest
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
-from testkit.web_clients import browser_of
+from testkit.web_clients import open_browser
 from tests.conftest import Admin
-from tests.web.feed_reading import BASE, address_of, pictures_of
+from tests.web.feed_reading import BASE, load_address, load_pictures
 from tests.web.reading_world import ReadingWorld
 
 PLAIN = {"Accept-Encoding": "identity"}
@@ -59,14 +59,14 @@ async def test_the_body_of_a_feed_does_not_hold_its_secret(
         assert token not in answer.text
         assert token.removeprefix("feed_") not in answer.text
         assert not [value for value in answer.headers.values() if token in value]
-    assert not [address for address in await pictures_of(feed_reader, folder_feed) if token in address]
+    assert not [address for address in await load_pictures(feed_reader, folder_feed) if token in address]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1:8000@evil.example"])
 async def test_no_request_decides_an_address_in_a_feed(
     app_with_files: App, reader_tenant: TenantId, feed_reader: httpx.AsyncClient, folder_feed: str, host: str
 ) -> None:
-    story_feed = await address_of(app_with_files, reader_tenant, FeedKind.STORY, "all")
+    story_feed = await load_address(app_with_files, reader_tenant, FeedKind.STORY, "all")
     for feed in (folder_feed, story_feed):
         for kind in ("atom", "rss", "json"):
             own = await feed_reader.get(f"{feed}.{kind}")
@@ -82,7 +82,7 @@ async def test_addresses_begin_with_base_url(app_with_files: App, folder_feed: s
     changed = settings.model_copy(
         update={"web": settings.web.model_copy(update={"base_url": "https://news.example"})}
     )
-    async with assemble(changed) as app, browser_of(app) as browser:
+    async with assemble(changed) as app, open_browser(app) as browser:
         feed = (await browser.client.get(f"{folder_feed}.json")).json()
         address = feed["items"][0]["image"]
         assert feed["home_page_url"].startswith("https://news.example/t/")
@@ -179,7 +179,7 @@ async def test_a_feed_is_answered_without_its_time_while_redis_is_away(
     etag = (await feed_reader.get(f"{folder_feed}.atom")).headers["etag"]
     async with (
         assemble(settings.model_copy(update={"redis": away}), needs_redis=False) as app,
-        browser_of(app) as browser,
+        open_browser(app) as browser,
     ):
         answer = await browser.client.get(f"{folder_feed}.atom")
         assert (answer.status_code, answer.headers["etag"], "last-modified" in answer.headers) == (

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import MessageId, PostId, TenantId
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
-from testkit.web_clients import browser_of
+from testkit.web_clients import open_browser
 from tests.conftest import Admin
-from tests.web.feed_reading import BASE, address_of, pictures_of
+from tests.web.feed_reading import BASE, load_address, load_pictures
 from tests.web.reading_world import ReadingWorld
 
 ALERT = """
@@ -26,7 +26,7 @@ POSTED, DELETED = "Новый пост в канале «Harbour Lines»", "Уд
 async def test_a_picture_opens_without_a_login_as_a_picture_made_anew(
     feed_reader: httpx.AsyncClient, folder_feed: str
 ) -> None:
-    addresses = await pictures_of(feed_reader, folder_feed)
+    addresses = await load_pictures(feed_reader, folder_feed)
     assert len(set(addresses)) == 4
     answer = await feed_reader.get(addresses[0])
     assert answer.status_code == 200
@@ -75,7 +75,7 @@ async def test_a_picture_ends_at_once_with_what_let_it_be_seen(
     feed_reader: httpx.AsyncClient,
     folder_feed: str,
 ) -> None:
-    addresses = await pictures_of(feed_reader, folder_feed)
+    addresses = await load_pictures(feed_reader, folder_feed)
     assert [(await feed_reader.get(address)).status_code for address in addresses] == [200] * 4
     await admin.execute(change, reader_tenant, reading_world.ferries)
     assert [(await feed_reader.get(address)).status_code for address in addresses] == [404] * 4
@@ -85,7 +85,7 @@ async def test_a_picture_is_shown_after_newer_posts_have_taken_its_place(
     admin: Admin, reading_world: ReadingWorld, feed_reader: httpx.AsyncClient, folder_feed: str
 ) -> None:
     """Readers keep entries for weeks, and a busy folder lists only its last hours."""
-    addresses = await pictures_of(feed_reader, folder_feed)
+    addresses = await load_pictures(feed_reader, folder_feed)
     await admin.execute(
         """
         WITH made AS (
@@ -97,7 +97,7 @@ async def test_a_picture_is_shown_after_newer_posts_have_taken_its_place(
         """,
         reading_world.ferries,
     )
-    assert await pictures_of(feed_reader, folder_feed) == []
+    assert await load_pictures(feed_reader, folder_feed) == []
     assert [(await feed_reader.get(address)).status_code for address in addresses] == [200] * 4
 
 
@@ -108,10 +108,10 @@ async def test_an_address_opens_its_picture_and_no_other(
     reading_world: ReadingWorld,
     folder_feed: str,
 ) -> None:
-    other = await address_of(app_with_files, reader_tenant, FeedKind.FOLDER, "Transport")
-    address, another = (await pictures_of(feed_reader, folder_feed))[:2]
+    other = await load_address(app_with_files, reader_tenant, FeedKind.FOLDER, "Transport")
+    address, another = (await load_pictures(feed_reader, folder_feed))[:2]
     _, _, _, feed, channel, message, ordinal, signature = address.split("/")
-    other_feed = (await pictures_of(feed_reader, other))[0].split("/")[3]
+    other_feed = (await load_pictures(feed_reader, other))[0].split("/")[3]
     forged = [
         f"/feeds/pictures/{feed}/{channel}/{message}/{ordinal}/{another.rpartition('/')[2]}",
         f"/feeds/pictures/{feed}/{channel}/{message}/{int(ordinal) + 1}/{signature}",
@@ -135,14 +135,14 @@ async def test_an_address_opens_its_picture_and_no_other(
 async def test_a_copy_of_the_database_does_not_open_pictures_where_there_is_a_secret_key(
     app_with_files: App, feed_reader: httpx.AsyncClient, folder_feed: str
 ) -> None:
-    (address, *_) = await pictures_of(feed_reader, folder_feed)
+    (address, *_) = await load_pictures(feed_reader, folder_feed)
     settings = app_with_files.settings
     changed = settings.model_copy(
         update={"web": settings.web.model_copy(update={"secret_key": SecretStr("k" * 40)})}
     )
-    async with assemble(changed) as app, browser_of(app) as browser:
+    async with assemble(changed) as app, open_browser(app) as browser:
         assert (await browser.client.get(address)).status_code == 404
-        (own, *_) = await pictures_of(browser.client, folder_feed)
+        (own, *_) = await load_pictures(browser.client, folder_feed)
         assert (await browser.client.get(own)).status_code == 200
     assert (await feed_reader.get(own)).status_code == 404
 
@@ -156,8 +156,8 @@ async def test_pictures_of_stories_and_of_one_story_open_too(
 ) -> None:
     story = PostId(reading_world.city, MessageId(2))
     for subject in ("all", str(story)):
-        feed = await address_of(app_with_files, reader_tenant, FeedKind.STORY, subject)
-        addresses = await pictures_of(feed_reader, feed)
+        feed = await load_address(app_with_files, reader_tenant, FeedKind.STORY, subject)
+        addresses = await load_pictures(feed_reader, feed)
         assert len(addresses) == (0 if subject == "all" else 4), "the first post of the story has no picture"
         assert {(await feed_reader.get(address)).status_code for address in addresses} <= {200}
     await admin.execute(
@@ -183,7 +183,7 @@ async def test_alerts_bring_text_and_pictures_of_their_posts_in_the_language_of_
     await admin.execute("DELETE FROM alerts WHERE tenant_id = $1", reader_tenant)
     await admin.execute(ALERT, reader_tenant, watch_id, "posted", "a", reading_world.ferries, 4)
     await admin.execute(ALERT, reader_tenant, watch_id, "deleted", "b", reading_world.city, 3)
-    feed = await address_of(app_with_files, reader_tenant, FeedKind.WATCH, str(watch_id), language="ru")
+    feed = await load_address(app_with_files, reader_tenant, FeedKind.WATCH, str(watch_id), language="ru")
     items = {item["title"]: item for item in (await feed_reader.get(f"{feed}.json")).json()["items"]}
     assert set(items) == {POSTED, DELETED}
     posted, deleted = items[POSTED], items[DELETED]
@@ -209,8 +209,8 @@ async def test_a_saved_search_takes_its_pictures_with_it(
         "VALUES ($1, 'pier', 'pier', 'anna') RETURNING search_id",
         reader_tenant,
     )
-    feed = await address_of(app_with_files, reader_tenant, FeedKind.SEARCH, str(search_id))
-    addresses = await pictures_of(feed_reader, feed)
+    feed = await load_address(app_with_files, reader_tenant, FeedKind.SEARCH, str(search_id))
+    addresses = await load_pictures(feed_reader, feed)
     assert [(await feed_reader.get(address)).status_code for address in addresses] == [200] * 4
     await admin.execute("DELETE FROM saved_searches WHERE search_id = $1", search_id)
     assert [(await feed_reader.get(address)).status_code for address in addresses] == [404] * 4

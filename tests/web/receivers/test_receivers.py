@@ -19,7 +19,7 @@ from telegram_assistant.features.receivers.receiver_links import (
 )
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, Settings
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import Browser, member_browser, open_browser
 
 
 async def only_receiver(app: App, tenant_id: TenantId) -> AlertReceiver:
@@ -40,7 +40,7 @@ async def test_an_owner_types_the_code_of_the_first_message(
     page = (
         await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")
     ).text
-    assert "A code is sent to it now" in page
+    assert "A code is being sent to it" in page
     receiver = await only_receiver(app, tenant_id)
     page = (await owner.open("./receivers")).text
     assert "not confirmed" in page
@@ -63,7 +63,7 @@ async def test_a_new_secret_is_shown_once_and_the_old_one_stays_valid_for_a_day(
     (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]+", page)
     page = (await owner.open("./receivers")).text
     assert secret not in page
-    assert "The old secret signs, too" in page
+    assert "The old secret also works" in page
 
 
 async def test_a_link_of_a_mail_confirms_only_when_the_button_is_pressed(
@@ -72,7 +72,7 @@ async def test_a_link_of_a_mail_confirms_only_when_the_button_is_pressed(
     receiver = await add_mail_address(app, owner, tenant_id)
     linked = LinkedReceiver(tenant_id, receiver.receiver_id, receiver.code_number)
     path = f"/confirm/{confirm_token(linked, sealer=app.sealer, now=datetime.now(UTC))}"
-    assert "Do you want these mails?" in (await browser.open(path)).text
+    assert "Do you want these e-mails?" in (await browser.open(path)).text
     assert (await only_receiver(app, tenant_id)).confirmed_at is None
     assert "Confirmed" in (await browser.submit(path)).text
     assert (await only_receiver(app, tenant_id)).confirmed_at is not None
@@ -85,7 +85,7 @@ async def test_a_mail_program_unsubscribes_with_one_click_and_the_reader_comes_b
     linked = LinkedReceiver(tenant_id, receiver.receiver_id, receiver.code_number)
     await app.tenant(tenant_id).receivers.confirm(receiver.receiver_id, receiver.code_number)
     token = unsubscribe_token(linked, sealer=app.sealer)
-    async with browser_of(app) as program:
+    async with open_browser(app) as program:
         answer = await program.client.post(f"/unsubscribe/{token}", data={"List-Unsubscribe": "One-Click"})
     assert answer.status_code == 200
     state = await only_receiver(app, tenant_id)
@@ -127,7 +127,7 @@ async def test_a_link_of_one_tenant_changes_nothing_of_another(
     receiver = await add_mail_address(app, owner, tenant_id)
     other = (await app.system.tenants.ensure("another tenant")).tenant_id
     forged = unsubscribe_token(LinkedReceiver(other, receiver.receiver_id), sealer=app.sealer)
-    async with browser_of(app) as program:
+    async with open_browser(app) as program:
         assert (await program.client.post(f"/unsubscribe/{forged}")).status_code == 404
     assert (await only_receiver(app, tenant_id)).paused_at is None
 
@@ -142,8 +142,8 @@ async def test_the_page_says_when_the_hour_is_used_up_and_when_secret_key_is_mis
     changed = replace(app, settings=settings, sealer=Sealer(""))
     async with member_browser(changed, tenant_id) as owner:
         page = (await owner.open("./receivers")).text
-        assert "as many as it may" in page
-        assert "SECRET_KEY, which is not set" in page
+        assert "has reached its limit" in page
+        assert "SECRET_KEY is not set" in page
         refused = await owner.submit("./receivers", kind="email", name="Anna", address="anna@desk.example")
         assert refused.status_code == 422
         assert "SECRET_KEY" in refused.text

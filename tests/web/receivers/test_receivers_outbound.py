@@ -16,8 +16,8 @@ from telegram_assistant.domain.watches.watch import WatchKind, WatchOptions, Wat
 from telegram_assistant.features.receivers.sending import send_to_one
 from telegram_assistant.features.watches.watches import create_watch
 from telegram_assistant.settings import OutboundSettings, Settings, read_group
-from testkit.api_clients import client_of, key_of, problem_of
-from testkit.receiving import Webhook, served
+from testkit.api_clients import create_key_header, make_client, problem_of
+from testkit.receiving import Webhook, serve
 from testkit.web_clients import member_browser
 from tests.conftest import Admin
 from tests.web.watches.test_watches import follow, post
@@ -26,7 +26,7 @@ NAMED = "the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOW
 
 
 @asynccontextmanager
-async def opened(installation: Settings, hosts: str) -> AsyncIterator[App]:
+async def open_app(installation: Settings, hosts: str) -> AsyncIterator[App]:
     outbound = read_group(OutboundSettings, {"OUTBOUND_ALLOWED_HOSTS": hosts})
     async with assemble(installation.model_copy(update={"outbound": outbound})) as app:
         yield app
@@ -35,7 +35,7 @@ async def opened(installation: Settings, hosts: str) -> AsyncIterator[App]:
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
     """It answers with the code of the first message, and so confirms itself."""
-    async with served(
+    async with serve(
         Webhook(answer=lambda request: str(request.data["data"].get("code", "")).encode())
     ) as server:
         yield server
@@ -45,12 +45,12 @@ async def webhook() -> AsyncIterator[Webhook]:
 async def test_a_refused_address_names_the_settings_on_the_page_and_in_the_api(
     app: App, tenant_id: TenantId, language: str
 ) -> None:
-    async with member_browser(app, tenant_id, language=language) as owner, client_of(app) as client:
+    async with member_browser(app, tenant_id, language=language) as owner, make_client(app) as client:
         await owner.open("./receivers")
         page = await owner.submit(
             "./receivers", kind="webhook", name="n8n", address="http://n8n:5678/webhook/news"
         )
-        headers = {**await key_of(app, tenant_id), "Accept-Language": language}
+        headers = {**await create_key_header(app, tenant_id), "Accept-Language": language}
         answer = await client.post(
             "/api/v1/webhooks", headers=headers, json={"name": "n8n", "url": "http://n8n:5678/webhook/news"}
         )
@@ -69,10 +69,12 @@ async def test_alerts_arrive_at_a_host_that_the_operator_opened_and_stop_when_he
 ) -> None:
     await admin.execute("UPDATE receivers SET paused_at = now()")  # those of other tests
     url, now = f"http://localhost:{webhook.port}/webhook/news", datetime.now(UTC)
-    async with opened(installation, f"localhost:{webhook.port}") as app:
-        async with client_of(app) as client:
+    async with open_app(installation, f"localhost:{webhook.port}") as app:
+        async with make_client(app) as client:
             answer = await client.post(
-                "/api/v1/webhooks", headers=await key_of(app, tenant_id), json={"name": "n8n", "url": url}
+                "/api/v1/webhooks",
+                headers=await create_key_header(app, tenant_id),
+                json={"name": "n8n", "url": url},
             )
         assert answer.status_code == 201
         await send_to_one(app.sender, clock=lambda: datetime.now(UTC))
@@ -86,22 +88,22 @@ async def test_alerts_arrive_at_a_host_that_the_operator_opened_and_stop_when_he
         await post(app, channel_id, 1, "Снег номер 1", now + timedelta(minutes=1))
         while await send_to_one(app.sender, clock=lambda: now + timedelta(minutes=2)):
             pass
-        assert len(webhook.taken) == 2  # the code and the alert
+        assert len(webhook.requests) == 2  # the code and the alert
         await post(app, channel_id, 2, "Снег номер 2", now + timedelta(minutes=1))
-    async with opened(installation, "") as app:
+    async with open_app(installation, "") as app:
         while await send_to_one(app.sender, clock=lambda: now + timedelta(minutes=2)):
             pass
         (receiver,) = await app.tenant(tenant_id).receivers.all()
-    assert len(webhook.taken) == 2
+    assert len(webhook.requests) == 2
     assert str(receiver.trouble).endswith(NAMED)
 
 
 async def test_linked_pages_are_read_from_the_public_web_only_whatever_is_opened(
     installation: Settings, webhook: Webhook
 ) -> None:
-    async with opened(installation, f"localhost:{webhook.port}") as app:
+    async with open_app(installation, f"localhost:{webhook.port}") as app:
         reader = app.collaborators["page_reader"]
         assert isinstance(reader, PageReader)
         page = await reader.read(f"http://localhost:{webhook.port}/")
     assert page.status is PageStatus.BLOCKED
-    assert webhook.taken == []
+    assert webhook.requests == []

@@ -17,7 +17,7 @@ from testkit.factories import follow_long_ago, make_channel, make_page, make_pos
 from testkit.stories import StoryLink, show_picture, store_story
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import channels_of, tell
+from tests.web.digests.test_digests import make_channels, tell
 from tests.web.reading_world import ReadingWorld
 
 BRIDGE = "Мост через Охту закрыли для грузовиков до 1 апреля. Осмотр опор у Охты нашёл 12 трещин."
@@ -31,7 +31,7 @@ VALUES ($1, $2, 'tags', 'local', 'rules', '', 1, '{"tags": [], "is_ad": true}')
 """
 
 
-async def told(
+async def land_story_post(
     system: SystemStores, admin: Admin, tenant_id: TenantId, text: str, *, title: str, minutes: int = 10
 ) -> PostId:
     channel_id = await make_channel(system, title=title)
@@ -52,9 +52,9 @@ async def post(
 async def bridge(
     system: SystemStores, admin: Admin, tenant_id: TenantId, *, score: float = 3.0
 ) -> tuple[PostId, PostId]:
-    first = await told(system, admin, tenant_id, BRIDGE, title="Городские новости", minutes=30)
-    second = await told(system, admin, tenant_id, RETOLD, title="Дороги края", minutes=20)
-    alone = await told(system, admin, tenant_id, ALONE, title="Библиотеки")
+    first = await land_story_post(system, admin, tenant_id, BRIDGE, title="Городские новости", minutes=30)
+    second = await land_story_post(system, admin, tenant_id, RETOLD, title="Дороги края", minutes=20)
+    alone = await land_story_post(system, admin, tenant_id, ALONE, title="Библиотеки")
     link: StoryLink = (second, first, LinkKind.REWRITE, score, False)
     await store_story(admin, [first, second], [link])
     await store_story(admin, [alone], [])
@@ -68,9 +68,9 @@ async def test_today_tells_an_event_once_and_leaves_single_posts_to_the_feed(
     page = (await owner.open("./today")).text
     assert page.count('<article class="card post story') == 1
     assert "Мост через Охту закрыли для грузовиков до 1 апреля" in page
-    assert "2 channels" in page
+    assert "2 in their own words" in page
     assert "Библиотек" not in page
-    assert page.index("Городские новости") < page.index("Дороги края")
+    assert re.search(r'<a class="src" href="[^"]+">Городские новости and 1 more</a>', page)
     assert f"/story/{first}" in page
     assert (await owner.open(f"./story/{second}")).status_code == 200, "any post of the story finds it"
 
@@ -151,8 +151,9 @@ async def test_what_came_since_the_last_visit_is_marked_in_its_story(
         "UPDATE posts SET stored_at = now() - interval '2 hours' WHERE channel_id = $1", first.channel_id
     )
     page = (await owner.open("./today")).text
-    assert "1 story with something new since you were here" in page
-    assert '<span class="chip new">1 new post</span>' in page
+    assert "<h1>1 story, 1 minute</h1>" in page
+    assert "New since your last visit" in page
+    assert '<b class="state new">1 new post</b>' in page
     assert re.search(
         r'<ul class="facts">\s*<li>.*<b>Дороги края</b> Грузовикам закрыли мост', page, re.DOTALL
     )
@@ -173,8 +174,27 @@ async def test_a_tenant_chooses_how_strictly_posts_are_grouped(
     assert f"/story/{first}" in (await owner.open("./today")).text
     assert (await owner.submit("./today/grouping", grouping="strict")).status_code == 303
     page = (await owner.open("./today")).text
-    assert "No stories in this time" in page
+    assert "No stories in this period" in page
     assert 'value="strict" checked' in page
+
+
+async def test_a_post_that_is_not_this_story_is_shown_alone_until_it_is_put_back(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    assert f'/story/{second}/apart"' in (await owner.open(f"./story/{first}")).text
+    assert (await owner.submit(f"./story/{second}/apart")).status_code == 303
+    page = (await owner.open(f"./story/{second}")).text
+    assert "taken out of its story" in page
+    assert "Городские новости" not in page
+    assert "Дороги края" not in (await owner.open(f"./story/{first}")).text
+    assert "No stories in this period" in (await owner.open("./today")).text
+    assert (await owner.open("./search?q=мост")).text.count('<article class="card post') == 2
+    assert (await owner.submit(f"./story/{first}/apart")).status_code == 409, "nothing else is in its story"
+    await owner.open(f"./story/{second}")
+    assert (await owner.submit(f"./story/{second}/back")).status_code == 303
+    assert "Городские новости" in (await owner.open(f"./story/{second}")).text
+    assert (await owner.submit(f"./story/{second}/back")).status_code == 404
 
 
 async def test_a_muted_channel_tells_no_story(
@@ -197,7 +217,7 @@ async def test_a_story_shows_who_was_first_what_changed_and_each_picture_once(
     async with member_browser(app_with_files, reader_tenant) as reader:
         page = (await reader.open(f"./story/{reading_world.copier}/1")).text
     assert 'id="s1"' in page
-    assert "The first that we have seen among your channels" in page
+    assert "First among your channels" in page
     assert re.search(r"<del>.*марте</del>", page)
     assert "Пост, который исчезнет" in page
     assert page.count("<figure>") == 2, "of four pictures three are equal"
@@ -205,11 +225,30 @@ async def test_a_story_shows_who_was_first_what_changed_and_each_picture_once(
     assert f"/post/{PostId(reading_world.city, MessageId(2))}" in page
 
 
+async def test_a_row_of_the_timeline_holds_the_full_text_and_copies_are_folded_under_it(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first, _second = await bridge(system, admin, tenant_id)
+    copy = await land_story_post(system, admin, tenant_id, BRIDGE, title="Эхо", minutes=15)
+    story_id = await admin.fetchval(
+        "SELECT story_id FROM story_posts WHERE channel_id = $1", first.channel_id
+    )
+    links: list[StoryLink] = [(copy, first, LinkKind.COPY, 9.0, False)]
+    await store_story(admin, [copy], links, story_id=story_id)
+    page = " ".join((await owner.open(f"./story/{first}")).text.split())
+    timeline = page.partition('<ol class="timeline">')[2].partition("</ol>")[0]
+    row, _, rest = timeline.partition('<li class="repeats">')
+    assert BRIDGE.rpartition(". ")[2] in row.partition("</summary>")[2], "the last sentence, too"
+    assert "+ 1 copy within" in rest
+    assert "copies Городские новости" in rest
+    assert timeline.count(BRIDGE.rpartition(". ")[2]) <= 2, "a copy does not repeat the text"
+
+
 async def test_copies_of_a_picture_that_look_alike_and_say_the_same_are_shown_once(
     owner: Browser, app: App, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
     first, second = await bridge(system, admin, tenant_id)
-    third = await told(system, admin, tenant_id, RETOLD, title="Объезды", minutes=15)
+    third = await land_story_post(system, admin, tenant_id, RETOLD, title="Объезды", minutes=15)
     unseen = await post(system, await make_channel(system, title="Чужой канал"), BRIDGE, minutes=40)
     story_id = await admin.fetchval(
         "SELECT story_id FROM story_posts WHERE channel_id = $1", first.channel_id
@@ -272,15 +311,15 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
     page = " ".join((await owner.open(f"./story/{first}")).text.split())
     assert "In short" in page
     assert sentence.text in page
-    assert "Written by GigaChat-2" in page
-    assert "2 sentences were left out: A number that no cited post has." in page
-    assert "1 doubtful sentence is shown" in page
+    assert "GigaChat-2 wrote this" in page
+    assert "2 sentences were left out: A number missing from the cited posts." in page
+    assert "1 doubtful sentence was replaced" in page
 
 
 async def test_a_story_with_a_compared_edit_opens_on_a_fresh_connection(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     story = await tell({channel_id: BRIDGE, other: BRIDGE}, 1, system=system, admin=admin, minutes_ago=20)
     await admin.execute(
         """

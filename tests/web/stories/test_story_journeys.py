@@ -46,6 +46,11 @@ async def read_a_story(hands: Hands, base: str) -> None:
     page = hands.page
     await page.goto(f"{base}/today")
     story = page.locator("article.story")
+    await hands.press(story.locator("[data-act=done]"))
+    await expect(story.locator("[data-act=done]")).to_have_attribute("aria-pressed", "true")
+    await hands.press(page.locator("#notes [data-act=undo]"))
+    await expect(story.locator("[data-act=done]")).to_have_attribute("aria-pressed", "false")
+    await hands.press(story.locator(".more > summary"))
     await hands.press(story.locator("[data-act=mute]"))
     await expect(story).to_have_count(0)
     await hands.press(page.locator("[data-act=undo]"))
@@ -88,7 +93,8 @@ async def arrive(app: App, world: ReadingWorld, text: str) -> None:
 async def open_the_alert(hands: Hands, base: str) -> None:
     page = hands.page
     await page.goto(f"{base}/alerts")
-    alert = page.locator("article.alert", has_text="снова пустили грузовики")
+    alert = page.locator("details.alert", has_text="снова пустили грузовики")
+    await hands.press(alert.locator("summary"))
     await hands.press(alert.locator("[data-act=open]"))
     await page.wait_for_url("**/post/**")
     await page.goto(f"{base}/alerts")

@@ -25,7 +25,7 @@ async def test_the_secret_of_a_key_is_shown_once_and_works_until_it_is_revoked(o
     assert ">dashboard</b>" in page
     revoke = f"./keys/{page.partition('/keys/')[2][:36]}/revoke"
     answer = await owner.submit(revoke)
-    assert "is refused from now on" in (await owner.open(answer.headers["location"])).text
+    assert "no longer work" in (await owner.open(answer.headers["location"])).text
     assert (await owner.client.get("/api/v1/me", headers=headers)).status_code == 401
 
 

@@ -10,12 +10,12 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.feed.test_feed import followed
+from tests.web.feed.test_feed import make_followed
 from tests.web.managing_world import build_managed
 from tests.web.test_pages_languages import english_in
 
 
-async def policy_of(app: App, tenant_id: TenantId, channel_id: ChannelId) -> AiPolicy:
+async def load_policy(app: App, tenant_id: TenantId, channel_id: ChannelId) -> AiPolicy:
     return next(
         policy.chosen
         for policy in await app.tenant(tenant_id).ai.policies()
@@ -25,16 +25,17 @@ async def policy_of(app: App, tenant_id: TenantId, channel_id: ChannelId) -> AiP
 
 async def test_without_a_provider_the_page_says_that_everything_is_done_here(owner: Browser) -> None:
     page = (await owner.open("./ai")).text
-    assert "Everything is done on this machine." in page
-    assert "GIGACHAT_CREDENTIALS" in page
-    assert "Nothing was spent." in page
+    assert "This server does all the work." in page
+    assert "The operator of this server can add a provider." in page
+    assert "GIGACHAT_CREDENTIALS" not in page
+    assert "No spending." in page
     assert "No budget is set" in page
 
 
 async def test_a_channel_goes_to_a_provider_only_after_the_consent(
     app: App, owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "Мост открыт")
+    channel_id = await make_followed(system, admin, tenant_id, "Мост открыт")
     await owner.open("./ai")
     refused = await owner.submit("./ai/policies", channel=str(channel_id), policy="provider")
     assert refused.status_code == 409
@@ -44,10 +45,10 @@ async def test_a_channel_goes_to_a_provider_only_after_the_consent(
     assert (
         await owner.submit("./ai/policies", channel=str(channel_id), policy="provider")
     ).status_code == 303
-    assert await policy_of(app, tenant_id, channel_id) is AiPolicy.PROVIDER
+    assert await load_policy(app, tenant_id, channel_id) is AiPolicy.PROVIDER
     await owner.open("./ai")
     await owner.submit("./ai/consent/withdraw")
-    assert "a provider is chosen, and the consent is missing" in (await owner.open("./ai")).text
+    assert "a provider is selected, but consent is missing" in (await owner.open("./ai")).text
     actions = [entry.change.action for entry in await app.tenant(tenant_id).audit.newest(limit=3)]
     assert actions == ["withdraw_consent", "choose_policies", "give_consent"]
 
@@ -55,7 +56,7 @@ async def test_a_channel_goes_to_a_provider_only_after_the_consent(
 async def test_the_price_is_shown_before_anything_is_ordered(
     installation: Settings, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    channel_id = await followed(system, admin, tenant_id, "Мост открыт", "Мост закрыт")
+    channel_id = await make_followed(system, admin, tenant_id, "Мост открыт", "Мост закрыт")
     await admin.execute("INSERT INTO ai_consents (tenant_id, given_by) VALUES ($1, 'anna')", tenant_id)
     await admin.execute("UPDATE subscriptions SET ai_policy = 'provider' WHERE tenant_id = $1", tenant_id)
     paid = installation.gigachat.model_copy(update={"credentials": SecretStr("a secret")})
@@ -64,8 +65,8 @@ async def test_the_price_is_shown_before_anything_is_ordered(
         member_browser(app, tenant_id) as owner,
     ):
         page = (await owner.open("./ai?days=7")).text
-        assert "2 posts, for nothing" in page
-        assert "Understand them for at most" in page
+        assert "2 posts, free" in page
+        assert "Analyse for at most" in page
         assert "api.giga.chat" in page
         assert "a secret" not in page
         wanted = "SELECT count(*) FROM provider_wanted WHERE channel_id = $1"
@@ -75,7 +76,7 @@ async def test_the_price_is_shown_before_anything_is_ordered(
         await owner.open("./ai?days=7")
         ordered = await owner.submit("./ai/history", days="7", paid="yes")
         assert await admin.fetchval(wanted, channel_id) == 2
-        assert "2 wait for the provider" in (await owner.open(ordered.headers["location"])).text
+        assert "2 posts wait for the provider" in (await owner.open(ordered.headers["location"])).text
 
 
 async def test_days_that_nobody_has_are_refused(owner: Browser) -> None:

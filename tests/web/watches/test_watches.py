@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from testkit.factories import make_channel, make_page, make_post, make_subscription
@@ -41,16 +41,55 @@ async def test_a_watch_is_previewed_created_and_its_alert_opened(
     assert "from now on" in (await owner.open(answer.headers["location"])).text
     await post(app, channel_id, 2, "Снова снег", now + timedelta(minutes=1))
     inbox = (await owner.open("./alerts")).text
-    assert "Снова снег" in inbox
+    assert "Снова <mark>снег</mark>" in inbox
+    assert "Your watch “Snow” looks for “снег”. The post has: снег." in inbox
     opened = await owner.submit(f"./alerts/{inbox.partition('/alerts/')[2].partition('/open')[0][-36:]}/open")
     assert opened.headers["location"].endswith(f"/post/{channel_id}/2")
     assert "Nothing unread" in (await owner.open("./alerts")).text
-    assert "seen by" in (await owner.open("./alerts?show=all")).text
+    assert "read by" in (await owner.open("./alerts?show=all")).text
     watch = (await app.tenant(tenant_id).watches.all())[0]
     page = (await owner.open(f"./watches/{watch.watch_id}")).text
     assert 'value="22:00"' in page
     await owner.submit(f"./watches/{watch.watch_id}/pause", do="pause")
     assert "paused" in (await owner.open("./watches")).text
+
+
+async def test_alerts_stand_by_the_day_of_the_event_with_their_words_marked_and_nothing_unescaped(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
+    channel_id, now = await follow(app, tenant_id), datetime.now(UTC)
+    await owner.open("./watches/new")
+    await owner.submit("./watches", name="Bridge", query="мост")
+    late, early = now + timedelta(minutes=9), now + timedelta(minutes=2)
+    await post(app, channel_id, 3, "О мостах & <b>льде</b>. Второй мост закрыт.", late)
+    await post(app, channel_id, 2, "Мост открыт", early)
+    inbox = (await owner.open("./alerts")).text
+    assert inbox.index("О <mark>мостах</mark> &amp; &lt;b&gt;льде&lt;/b&gt;.") < inbox.index(
+        "<mark>Мост</mark> открыт"
+    )
+    assert "Второй <mark>мост</mark> закрыт." in inbox
+    assert "The post has: мостах, мост." in inbox
+    assert "2 alerts" in inbox
+
+
+async def test_posts_of_one_story_are_one_line_of_the_inbox(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
+    text = (
+        "Вантовый мост через Белую закрыли: на опоре нашли трещину длиной 40 сантиметров, объезд через порт."
+    )
+    channels = [await follow(app, tenant_id) for _ in range(3)]
+    await owner.open("./watches/new")
+    await owner.submit("./watches", name="Bridge", query="мост")
+    now = datetime.now(UTC)
+    for number, channel_id in enumerate(channels, start=1):
+        await post(app, channel_id, 2, text, now + timedelta(milliseconds=number))
+    posts = [PostId(channel_id, MessageId(2)) for channel_id in channels]
+    await app.story_builder.group(posts, now=now + timedelta(minutes=5))
+    inbox = (await owner.open("./alerts")).text
+    assert inbox.count('class="alert post"') == 1
+    assert "+2" in inbox
+    assert "2 more channels tell this story." in inbox
 
 
 async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(
@@ -66,7 +105,7 @@ async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(
     assert f'formaction="{owner.base}/watches/{watch.watch_id}"' in page
     typed = "name=Ice&kind=words&query=лёд&severity=critical&quiet_from=22:00&quiet_until=07:00"
     page = (await owner.open(f"./watches/{watch.watch_id}?{typed}")).text
-    assert "Change the watch" in page
+    assert "Edit the watch" in page
     assert f'action="{owner.base}/watches/{watch.watch_id}"' in page
     assert "fired 1 time in 30 days" in page
     for markup in ('value="Ice"', 'value="лёд"', 'value="critical" selected', 'value="22:00"'):

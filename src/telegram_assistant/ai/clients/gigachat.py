@@ -33,7 +33,7 @@ from telegram_assistant.domain.understanding.policy import Failure, ProviderFail
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.settings import GigaChatSettings
 
-TAKEN = {"image/jpeg": "jpg", "image/png": "png"}
+PICTURE_EXTENSIONS = {"image/jpeg": "jpg", "image/png": "png"}
 MAX_BYTES = 15_000_000
 NO_MONEY, FIRST_SERVER_ERROR = 402, 500
 TOKEN_SECONDS = 20.0
@@ -61,7 +61,7 @@ class GigaChatProvider:
         self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None
     ) -> Reply:
         messages = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
-        return await self._spoken(
+        return await self._call_with_token(
             lambda: self._ask(messages, model, instruction.max_tokens, hear), timeout_seconds
         )
 
@@ -69,12 +69,12 @@ class GigaChatProvider:
         self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float
     ) -> Reply:
         """Uploads the picture, asks about it, and deletes the file in any case."""
-        if picture.mime not in TAKEN or len(picture.data) > MAX_BYTES:
+        if picture.mime not in PICTURE_EXTENSIONS or len(picture.data) > MAX_BYTES:
             raise ProviderFailed(Failure.REFUSED, "GigaChat takes jpeg and png of up to 15 MB")
 
         async def show() -> Reply:
             uploaded = await self._sdk.aupload_file(
-                (f"{uuid4()}.{TAKEN[picture.mime]}", picture.data, picture.mime)
+                (f"{uuid4()}.{PICTURE_EXTENSIONS[picture.mime]}", picture.data, picture.mime)
             )
             try:
                 message = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
@@ -86,7 +86,7 @@ class GigaChatProvider:
                     async with asyncio.timeout(DELETION_SECONDS):
                         await self._sdk.adelete_file(uploaded.id_)
 
-        return await self._spoken(show, timeout_seconds)
+        return await self._call_with_token(show, timeout_seconds)
 
     async def embed(
         self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
@@ -106,12 +106,12 @@ class GigaChatProvider:
                 tokens += sum(item.usage.prompt_tokens for item in answer.data)
             return Embedded(tuple(vectors), Tokens(tokens))
 
-        return await self._spoken(turn, timeout_seconds)
+        return await self._call_with_token(turn, timeout_seconds)
 
     async def close(self) -> None:
         await self._sdk.aclose()
         for chat in self._chats.values():
-            await chat._client.aclose()  # noqa: SLF001 -- GigaChain offers no other way to close its connections
+            await chat._client.aclose()  # noqa: SLF001 -- GigaChain closes its connections no other way
         self._chats.clear()
 
     async def _ask(
@@ -146,9 +146,9 @@ class GigaChatProvider:
             is_blacklisted=answer.response_metadata.get("finish_reason") == "blacklist",
         )
 
-    async def _spoken[T](self, ask: Callable[[], Awaitable[T]], timeout_seconds: float) -> T:
+    async def _call_with_token[T](self, ask: Callable[[], Awaitable[T]], timeout_seconds: float) -> T:
         """Calls with a token; renews the token once if the server no longer accepts it."""
-        with _translated():
+        with _translate_errors():
             async with asyncio.timeout(timeout_seconds):
                 token = await self._token.current() or await self._token.renew(self._fetch, instead_of=None)
                 try:
@@ -207,7 +207,7 @@ def _certificates(settings: GigaChatSettings) -> ssl.SSLContext:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Translates the library's errors into ProviderFailed.
 
     Omits the server's message, because it may repeat the text.

@@ -45,7 +45,7 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
                     raise Rejected(
                         Reason(
                             "model_file_too_large",
-                            "{url} is larger than any model that this program can use",
+                            "{url} is larger than any model this program can use",
                             url=url,
                         )
                     )
@@ -59,13 +59,13 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
             else str(getattr(error, "reason", type(error).__name__))
         )
         raise ModelUnavailable(
-            Reason("model_file_not_fetched", "{url} cannot be fetched ({error})", url=url, error=why)
+            Reason("model_file_not_fetched", "{url} cannot be downloaded ({error})", url=url, error=why)
         ) from error
     if promised and size != promised:
         raise ModelUnavailable(
             Reason(
                 "model_file_broke_off",
-                "{url} broke off after {size:,} of {promised:,} bytes",
+                "the download of {url} broke off after {size:,} of {promised:,} bytes",
                 url=url,
                 size=size,
                 promised=promised,
@@ -79,7 +79,7 @@ def check_address(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname or "")):
         raise Rejected(
-            Reason("model_not_over_https", "models are fetched over https only, not from {url}", url=url)
+            Reason("model_not_over_https", "models are downloaded over https only, not from {url}", url=url)
         )
 
 

@@ -4,11 +4,15 @@ Signs are matched against the lower-case words of a text, with one space between
 """
 
 import re
+from collections.abc import Sequence
 
+from telegram_assistant.ai.local.paid_links import MAX_ADDRESSES, has_paid_link, has_short_link
 from telegram_assistant.domain.understanding.policy import PostSort
 
 _AD_MARK = re.compile(
-    r"\berid\b|(?:^|\n|[.#]\s?)реклама\b|#(?:реклама|ad|sponsored|промо)\b|на правах рекламы|рекламодател|"
+    r"\berid\b|(?:^|\n|[.#]\s?)реклама(?=\s*(?:$|\n|[.:,|]|(?:ооо|ип|ао|пао|оао|зао)\b))|"
+    r"#(?:реклама|ad|sponsored|промо)\b|на правах рекламы|"
+    r"информаци\w+ о рекламодател|(?:^|\n)\W{0,3}рекламодатель(?:\s*[:—–-]|\s+(?:ооо|ип|ао|пао|оао|зао)\b)|"
     r"\bsponsored\b|paid partnership|(?:^|\n)\W{0,3}(?:ad|advertisement|promo)\b\W",
 )
 """One mark suffices."""
@@ -30,11 +34,10 @@ _AD_SIGNS = (
         " жми ",
     ),
     (
-        " переходи по ссылке",
-        " переходите по ссылке",
+        " по ссылке ",
         " ссылка в описании",
         " ссылка в профиле",
-        " по ссылке ниже",
+        " link below ",
         " link in bio",
         " click here",
     ),
@@ -79,6 +82,19 @@ _AD_SIGNS = (
 )
 """Signs of selling, by kind; signs of two kinds suffice."""
 _ENOUGH_SIGNS = 2
+_GIVEAWAY = (
+    (
+        (" розыгрыш", " разыгрыва"),
+        (" участв", " поучаств", " участия ", " участие ", " подпи", " условия "),
+        (" подпишит", " подпишись", " итоги ", " победител", " приз"),
+    ),
+    (
+        (" giveaway", " giving away ", " give away ", " raffle", " prize draw"),
+        (" subscribe ", " join ", " take part ", " to enter ", " follow "),
+        (" winner", " prize", " drawn "),
+    ),
+)
+"""Signs of a giveaway in two languages; it has one of each kind."""
 _OPINIONS = (
     *(
         f" я {verb} "
@@ -158,12 +174,23 @@ _QUESTIONS = (
 MAX_CHARACTERS = 4_000
 
 
-def has_ad_marks(text: str, words: str) -> bool:
-    """Whether the text is advertising, by a mark or by two kinds of selling signs."""
+def has_ad_marks(text: str, words: str, addresses: Sequence[str] = ()) -> bool:
+    """Whether a post is advertising: by a mark in its text or in an address, as a giveaway, or by two kinds
+    of selling signs. An address that hides its page is such a sign.
+    """
     beginning = text[:MAX_CHARACTERS].casefold()
     if any(hint in beginning for hint in _AD_HINTS) and _AD_MARK.search(beginning):
         return True
-    return sum(any(sign in words for sign in signs) for signs in _AD_SIGNS) >= _ENOUGH_SIGNS
+    addresses = addresses[:MAX_ADDRESSES]
+    if has_paid_link(addresses) or _is_giveaway(words):
+        return True
+    signs = sum(any(sign in words for sign in signs) for signs in _AD_SIGNS)
+    return signs >= _ENOUGH_SIGNS or (signs + 1 >= _ENOUGH_SIGNS and has_short_link(addresses))
+
+
+def _is_giveaway(words: str) -> bool:
+    """Whether readers are called to do something for a prize; news of a prize draw calls nobody."""
+    return any(all(any(sign in words for sign in signs) for signs in kind) for kind in _GIVEAWAY)
 
 
 def classify_post(text: str, words: str, *, is_service: bool, is_ad: bool) -> PostSort:

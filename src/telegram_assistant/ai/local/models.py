@@ -1,11 +1,13 @@
 """Local sentence models: downloaded once from a hub, verified, and described by a card in their folder."""
 
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,8 +23,14 @@ FORMATS = {
     "tokenizer.json": "as the library tokenizers writes it",
     "model.onnx": "ONNX, from input_ids and attention_mask to last_hidden_state",
 }
+DATA = "data of model.onnx"
 NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 REVISION = r"([0-9a-f]{40})?"
+POOLING = r"(mean|cls|last|output:[\w./:-]{1,100})"
+"""How the states of all tokens become one vector: their mean, that of the first or of the last token, or a
+named output of the model that is the vector already.
+"""
+DATA_FILE = r"[A-Za-z0-9][\w.-]{0,100}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +53,63 @@ PINNED = {
 
 
 class ModelCard(BaseModel):
-    """The prefixes and limits of a model, and the files that were downloaded."""
+    """How a model is used, and the files that were downloaded."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     name: str = Field(pattern=f"^{NAME}$")
     revision: str = Field(default="", pattern=f"^{REVISION}$")
-    query_prefix: str = ""
-    document_prefix: str = ""
+    pooling: str = Field(default="mean", pattern=f"^{POOLING}$")
+    query_prefix: str = Field(default="", max_length=1000)
+    document_prefix: str = Field(default="", max_length=1000)
     max_tokens: int = Field(default=512, ge=8, le=8192)
+    dimensions: int | None = Field(default=None, ge=8, le=8192)
+    """Of a vector, its first so many numbers; only for models that were trained for it. None: all."""
+    data_files: tuple[Annotated[str, Field(pattern=f"^{DATA_FILE}$")], ...] = ()
+    """Beside model.onnx: files that it refers to."""
     sha256: dict[str, str] = {}
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of the model, and their paths at a hub."""
+        return FILES | {file: f"onnx/{file}" for file in self.data_files}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoices:
+    """What the operator says of a model; None and empty: as the program knows its family."""
+
+    pooling: str | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    dimensions: int | None = None
+    max_tokens: int | None = None
+    data_files: tuple[str, ...] = ()
+
+    def as_fields(self) -> dict[str, object]:
+        """The fields of the card that are chosen."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
+
+
+NO_CHOICES = ModelChoices()
+FAMILIES: tuple[tuple[str, ModelChoices], ...] = (
+    (r"(^|-)e5(-|$)", ModelChoices(query_prefix="query: ", document_prefix="passage: ")),
+    (r"^bge-m3$", ModelChoices(pooling="cls", data_files=("model.onnx_data",))),
+    (r"(^|-)bge-", ModelChoices(pooling="cls")),
+    (r"^user2-", ModelChoices(query_prefix="search_query: ", document_prefix="search_document: ")),
+    (
+        r"^frida(-|$)",
+        ModelChoices(pooling="cls", query_prefix="search_query: ", document_prefix="search_document: "),
+    ),
+    (
+        r"^qwen3-embedding-",
+        ModelChoices(
+            pooling="last",
+            query_prefix="Instruct: Given a search query, retrieve posts that answer the query\nQuery:",
+        ),
+    ),
+)
+"""Families by the name of a model, in lower case and without its owner; the first that fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +133,7 @@ def read_card(folder: Path) -> ModelCard:
         raise Rejected(
             Reason(
                 "model_not_installed",
-                "there is no sentence model in {folder}; fetch one with `tga models pull`",
+                "{folder} has no sentence model; download one with `tga models pull`",
                 folder=str(folder),
             )
         ) from error
@@ -88,56 +143,80 @@ def write_card(folder: Path, card: ModelCard) -> None:
     (folder / CARD).write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def card_of(name: str, revision: str | None = None) -> ModelCard:
-    """The card of a model.
-
-    The e5 family needs prefixes that distinguish queries from passages; others need none.
-    """
+def card_of(name: str, revision: str | None = None, choices: ModelChoices = NO_CHOICES) -> ModelCard:
+    """The card of a model: what its family needs, unless the operator chooses otherwise."""
     if revision is None:
         revision = PINNED[name].revision if name in PINNED else ""
-    if "e5" in name.rpartition("/")[2].lower().split("-"):
-        return ModelCard(name=name, revision=revision, query_prefix="query: ", document_prefix="passage: ")
-    return ModelCard(name=name, revision=revision)
+    model = name.rpartition("/")[2].lower()
+    family = next((known for pattern, known in FAMILIES if re.search(pattern, model)), NO_CHOICES)
+    return ModelCard.model_validate(
+        {"name": name, "revision": revision, **family.as_fields(), **choices.as_fields()}
+    )
 
 
-def installed(models: Path) -> Iterator[InstalledModel]:
+def list_installed(models: Path) -> Iterator[InstalledModel]:
     for card in sorted(models.glob(f"*/{CARD}")):
         folder = card.parent
         yield InstalledModel(read_card(folder), folder, sum(file.stat().st_size for file in folder.iterdir()))
 
 
 def pull(
-    name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None
+    name: str,
+    *,
+    models: Path,
+    hub: str,
+    tell: Callable[[str, int], None],
+    revision: str | None = None,
+    choices: ModelChoices = NO_CHOICES,
 ) -> InstalledModel:
-    """Downloads a missing model, or accepts one whose files were put into its folder by hand.
+    """Downloads a missing model, or accepts one whose files were put into its folder by hand. The choices
+    also change the card of a model that is there.
 
     The folder appears only when all files are complete and verified. Blocks, so call it in a thread.
     """
     try:
-        card = card_of(name, revision)
+        folder, card = folder_of(models, name), card_of(name, revision, choices)
+        if (folder / CARD).exists():
+            known = read_card(folder)
+            card = ModelCard.model_validate(known.model_dump() | choices.as_fields())
+            if card == known:
+                return _find_installed(models, folder)
     except ValidationError as error:
-        raise Rejected(
+        raise _invalid(error, name, revision) from error
+    if all((folder / file).is_file() for file in card.files):
+        sums = _verify_sums({file: _sum(folder / file) for file in card.files}, card)
+        write_card(folder, card.model_copy(update={"sha256": sums}))
+    else:
+        _fetch_all(card, folder, hub, tell)
+    return _find_installed(models, folder)
+
+
+def _find_installed(models: Path, folder: Path) -> InstalledModel:
+    return next(model for model in list_installed(models) if model.folder == folder)
+
+
+def _invalid(error: ValidationError, name: str, revision: str | None) -> Rejected:
+    field = str(error.errors()[0]["loc"][0])
+    if field in {"name", "revision"}:
+        return Rejected(
             Reason(
                 "model_name_invalid",
-                "a model is named like {example} and its revision is 40 hexadecimal digits; "
-                "not {model!r} {revision}",
+                "{model!r} {revision} is not a model and revision; write the model like {example} and the "
+                "revision as 40 hexadecimal digits",
                 example=DEFAULT_MODEL,
                 model=name,
                 revision=revision or "",
             )
-        ) from error
-    folder = folder_of(models, name)
-    if not (folder / CARD).exists():
-        if all((folder / file).is_file() for file in FILES):
-            write_card(
-                folder,
-                card.model_copy(
-                    update={"sha256": _checked({file: _sum(folder / file) for file in FILES}, card)}
-                ),
-            )
-        else:
-            _fetch_all(card, folder, hub, tell)
-    return next(model for model in installed(models) if model.folder == folder)
+        )
+    return Rejected(
+        Reason(
+            "model_choice_invalid",
+            "{field} of {model} is wrong: pooling is mean, cls, last or output:NAME, dimensions are from 8 "
+            "to 8192, and files are names without a folder",
+            field=field,
+            model=name,
+        )
+    )
 
 
 def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int], None]) -> None:
@@ -145,13 +224,14 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
         raise Rejected(
             Reason(
                 "model_revision_needed",
-                "which {model}? Name the revision (the commit at the hub): what a branch holds can change",
+                "{model} needs a revision (the commit at the hub), because the content of a branch can "
+                "change",
                 model=card.name,
             )
         )
     urls = {
         file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}"
-        for file, where in FILES.items()
+        for file, where in card.files.items()
     }
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".pull-") as temporary:
@@ -160,23 +240,25 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
         try:
             sums = {file: fetch(url, half / file, tell) for file, url in urls.items()}
         except ModelUnavailable as error:
-            by_hand = "; ".join(f"{file} ({FORMATS[file]}) from {url}" for file, url in urls.items())
+            by_hand = "; ".join(
+                f"{file} ({FORMATS.get(file, DATA)}) from {url}" for file, url in urls.items()
+            )
             raise Rejected(
                 Reason(
                     "model_not_fetched",
-                    "{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, "
-                    "which checks them",
+                    "{error}. Try again, or download the files yourself: put {by_hand} into {folder}, "
+                    "then pull again to check them",
                     error=error.reason,
                     folder=str(folder),
                     by_hand=by_hand,
                 )
             ) from error
-        write_card(half, card.model_copy(update={"sha256": _checked(sums, card)}))
+        write_card(half, card.model_copy(update={"sha256": _verify_sums(sums, card)}))
         shutil.rmtree(folder, ignore_errors=True)
         half.rename(folder)
 
 
-def _checked(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
+def _verify_sums(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
     """Raises Rejected if a file of a pinned model has another SHA-256."""
     pin = PINNED.get(card.name)
     for file, wanted in pin.sha256.items() if pin is not None and pin.revision == card.revision else ():
@@ -184,7 +266,7 @@ def _checked(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
             raise Rejected(
                 Reason(
                     "model_file_differs",
-                    "{file} is not that of {model} at {revision}: its SHA-256 is {found}, not {wanted}",
+                    "{file} does not belong to {model} at {revision}: its SHA-256 is {found}, not {wanted}",
                     file=file,
                     model=card.name,
                     revision=card.revision,

@@ -1,34 +1,67 @@
-"""Vectors from a sentence model in a folder: tokenizer.json, model.onnx,
-and model.json with its prefixes and limits.
+"""Vectors from a sentence model in a folder: tokenizer.json, model.onnx with the files that it refers to,
+and model.json, which says how the model is used.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 
 from telegram_assistant.ai.local.models import read_card
 from telegram_assistant.ai.protocols import TextKind, Vector
+from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 BATCH = 16
+NAMED = "output:"
+
+type Numbers = npt.NDArray[np.float32]
+type Mask = npt.NDArray[np.int64]
 
 
 class SentenceModel:
     """One loaded model. Calls keep a core busy: run them in a thread."""
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        """Raises Rejected if the folder holds no model that can be used as its card says."""
         self._card = read_card(folder)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(self._card.max_tokens)
-        self._tokenizer.enable_padding()
         options = SessionOptions()
         options.intra_op_num_threads = threads
-        self._session = InferenceSession(
-            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        try:
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            self._session = InferenceSession(
+                str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # the libraries raise classes of their own, without a common parent
+            raise Rejected(
+                Reason(
+                    "model_unusable",
+                    "{model} cannot be loaded ({error}); a file of it may be missing: pull it again with "
+                    "--file",
+                    model=self._card.name,
+                    error=type(error).__name__,
+                )
+            ) from error
+        self._tokenizer.enable_truncation(self._card.max_tokens)
+        self._tokenizer.enable_padding()
         self._inputs = {model_input.name for model_input in self._session.get_inputs()}
+        outputs = [model_output.name for model_output in self._session.get_outputs()]
+        self._output = outputs[0]
+        if self._card.pooling.startswith(NAMED):
+            self._output = self._card.pooling.removeprefix(NAMED)
+        if self._output not in outputs:
+            raise Rejected(
+                Reason(
+                    "model_output_unknown",
+                    "{model} has no output {output}; it has {outputs}",
+                    model=self._card.name,
+                    output=self._output,
+                    outputs=", ".join(outputs),
+                )
+            )
 
     def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         prefix = self._card.query_prefix if kind is TextKind.QUERY else self._card.document_prefix
@@ -44,11 +77,25 @@ class SentenceModel:
             "input_ids": np.array([encoding.ids for encoding in encoded], dtype=np.int64),
             "attention_mask": mask,
             "token_type_ids": np.array([encoding.type_ids for encoding in encoded], dtype=np.int64),
+            "position_ids": np.maximum(mask.cumsum(axis=1) - 1, 0),
         }
         states = self._session.run(
-            None, {name: value for name, value in fed.items() if name in self._inputs}
+            [self._output], {name: value for name, value in fed.items() if name in self._inputs}
         )[0]
-        weights = mask[:, :, None].astype(np.float32)
-        pooled = (states * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        pooled = pool(states.astype(np.float32), mask, self._card.pooling)[:, : self._card.dimensions]
         unit = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-9)
         return [tuple(float(number) for number in vector) for vector in unit]
+
+
+def pool(states: Numbers, mask: Mask, pooling: str) -> Numbers:
+    """One vector per text; padding may be on either side."""
+    rows, pooled = np.arange(len(states)), states
+    if pooling == "cls":
+        pooled = states[rows, mask.argmax(axis=1)]
+    elif pooling == "last":
+        pooled = states[rows, mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
+    elif pooling == "mean":
+        weights = mask[:, :, None].astype(np.float32)
+        total = np.maximum(weights.sum(axis=1), np.float32(1e-9))
+        pooled = ((states * weights).sum(axis=1) / total).astype(np.float32)
+    return pooled

@@ -4,7 +4,7 @@ An index of all word forms is built once, so tagging a post is a lookup of its w
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
 from telegram_assistant.ai.local.words import HASHTAG, MAX_CHARACTERS, WORD, Forms
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.posts.near_copies import without_surroundings
 from telegram_assistant.domain.understanding.vocabulary import (
     MAX_PROPOSALS,
     MAX_TAGS,
@@ -22,7 +23,7 @@ from telegram_assistant.domain.understanding.vocabulary import (
     tag_in,
 )
 
-LOCAL_MODEL = "words/3"
+LOCAL_MODEL = "words/5"
 """Raise the number when rules or words change: `tga retag` then finds older results."""
 STRONG_WEIGHT, WEAK_WEIGHT = 2, 1
 MIN_SCORE = 2
@@ -109,13 +110,15 @@ class LocalTagger:
         self._names = names
         self._indexed: tuple[Vocabulary, dict[str, VocabularyIndex]] | None = None
 
-    def tags(self, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
+    def tags(
+        self, text: str, vocabulary: Vocabulary, *, addresses: Sequence[str] = (), is_service: bool = False
+    ) -> Tags:
         language = language_for(text)
         words = WORD.findall(text[:MAX_CHARACTERS].casefold())
         joined_words = f" {' '.join(words)} "
         tags, topic = self._index(vocabulary, language).best_tags(words)
-        is_ad = has_ad_marks(text, joined_words)
-        known_tags = vocabulary.of(language)
+        is_ad = has_ad_marks(text, joined_words, addresses)
+        known_tags = vocabulary.tags_of(language)
         hashtags = HASHTAG.findall(text[:MAX_HASHTAG_CHARACTERS])
         proposed = (
             tag for hashtag in hashtags if (tag := tag_in(hashtag)) is not None and tag not in known_tags
@@ -124,7 +127,7 @@ class LocalTagger:
             tags=tags,
             topic=topic,
             kind=classify_post(text, joined_words, is_service=is_service, is_ad=is_ad),
-            entities=names_in(text, self._names),
+            entities=names_in(without_surroundings(text[:MAX_CHARACTERS]), self._names),
             proposed=tuple(dict.fromkeys(proposed))[:MAX_PROPOSALS],
             language=language_of(text),
             is_ad=is_ad,
@@ -135,7 +138,7 @@ class LocalTagger:
             self._indexed = (vocabulary, {})
         indexes = self._indexed[1]
         if language not in indexes:
-            indexes[language] = self._build_index(vocabulary.of(language), language)
+            indexes[language] = self._build_index(vocabulary.tags_of(language), language)
         return indexes[language]
 
     def _build_index(self, topics: Mapping[str, str], language: str) -> VocabularyIndex:

@@ -106,7 +106,12 @@ def _load_model(models: Path, name: str) -> Embedder:
 
 def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabulary) -> list[Tags]:
     return [
-        tagger.tags(material.text_for(Tier.LOCAL), vocabulary, is_service=material.is_service)
+        tagger.tags(
+            material.text_for(Tier.LOCAL),
+            vocabulary,
+            addresses=material.addresses,
+            is_service=material.is_service,
+        )
         for material in materials
     ]
 
@@ -118,7 +123,7 @@ def examine(models: Path, model: str | None) -> list[Finding]:
     if missing:
         what = Reason(
             "understanding_with_less",
-            "works with less: {libraries} not installed",
+            "works in part: {libraries} not installed",
             libraries=", ".join(missing),
         )
         findings = [
@@ -131,7 +136,7 @@ def examine(models: Path, model: str | None) -> list[Finding]:
             findings.append(ok("sentence model", quote(card.name)))
         else:
             what, remedy = (
-                Reason("model_missing", "{model} was not fetched", model=model),
+                Reason("model_missing", "{model} was not downloaded", model=model),
                 Reason("pull_model", "run `tga models pull`"),
             )
             findings.append(warning("sentence model", what, remedy=remedy))
@@ -146,7 +151,7 @@ def examine_ocr(command: str | None) -> Finding:
             OCR_SUBJECT,
             Reason(
                 "ocr_not_installed",
-                "not installed, so text in pictures is not read here ({command})",
+                "not installed, so text in pictures is not read ({command})",
                 command=command,
             ),
         )
@@ -155,7 +160,7 @@ def examine_ocr(command: str | None) -> Finding:
         packages = " ".join(f"tesseract-ocr-{language}" for language in missing)
         what = Reason(
             "ocr_lacks_data",
-            "no data for {languages}, so text in pictures is not read here",
+            "no data for {languages}, so text in pictures is not read",
             languages=", ".join(missing),
         )
         return warning(

@@ -12,7 +12,7 @@ WEAK = "~"
 
 
 @cache
-def _packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+def _load_packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """The words, by topic and tag."""
     read = tomllib.loads(
         (files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8")
@@ -28,14 +28,28 @@ def _words(tag: str, listed: str) -> tuple[str, ...]:
 @cache
 def packaged_words(language: str) -> Mapping[str, tuple[str, ...]]:
     """The words by tag, in the order of the file; the first tag of a topic names the topic itself."""
-    return {tag: words for tags in _packaged(language).values() for tag, words in tags.items()}
+    return {tag: words for tags in _load_packaged(language).values() for tag, words in tags.items()}
 
 
 @cache
 def packaged_vocabulary() -> Vocabulary:
     return Vocabulary(
         {
-            language: {tag: topic for topic, tags in _packaged(language).items() for tag in tags}
+            language: {tag: topic for topic, tags in _load_packaged(language).items() for tag in tags}
             for language in LANGUAGES
         }
     )
+
+
+@cache
+def words_in_other_language(tag: str) -> tuple[str, ...]:
+    """The same tag in the other language, and the words that indicate it surely; empty for words that are no
+    packaged tag.
+    """
+    for language, other in zip(LANGUAGES, reversed(LANGUAGES), strict=True):
+        for topic, tags in _load_packaged(language).items():
+            if tag.casefold() in tags:
+                place = list(tags).index(tag.casefold())
+                words = list(_load_packaged(other)[topic].values())[place]
+                return tuple(word for word in words if not word.startswith(WEAK))
+    return ()

@@ -34,6 +34,7 @@ AccountId = Annotated[
 ]
 EXAMPLE = {
     "account_id": "5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
+    "number": 3,
     "phone": "+7999*****01",
     "state": "active",
     "state_reason": None,
@@ -104,11 +105,12 @@ class ReasonResponse(ResponseModel):
 class AccountResponse(ResponseModel):
     """An account.
 
-    `used_by` is the process that holds its lease until `used_until`; `risk` is the greatest risk among
-    `reasons`.
+    `number` names it in commands; `used_by` is the process that holds its lease until `used_until`; `risk` is
+    the greatest risk among `reasons`.
     """
 
     account_id: UUID
+    number: int
     phone: str | None
     state: AccountState
     state_reason: str | None
@@ -208,7 +210,7 @@ def _method_response(use: MethodUse, context: Context) -> MethodUsageResponse:
     ]
     return MethodUsageResponse(
         method=use.method,
-        purpose=context.say(purpose_of(use.method)),
+        purpose=context.translate(purpose_of(use.method)),
         blocked_until=use.blocked_until,
         pace=use.pace,
         allowances=allowances,
@@ -219,9 +221,10 @@ def account_response(health: AccountHealth, context: Context) -> AccountResponse
     account = health.account
     return AccountResponse(
         account_id=account.public_id,
+        number=account.number,
         phone=account.phone_masked,
         state=account.state,
-        state_reason=context.say(account.state_reason),
+        state_reason=context.translate(account.state_reason),
         has_login=account.has_login,
         used_by=account.lease_owner,
         used_until=account.lease_until,
@@ -233,7 +236,8 @@ def account_response(health: AccountHealth, context: Context) -> AccountResponse
         requests_per_second=account.requests_per_second,
         risk=health.verdict.risk,
         reasons=[
-            ReasonResponse(risk=reason.risk, why=context.say(reason.why)) for reason in health.verdict.reasons
+            ReasonResponse(risk=reason.risk, why=context.translate(reason.why))
+            for reason in health.verdict.reasons
         ],
         methods=[_method_response(use, context) for use in health.methods],
     )

@@ -1,7 +1,7 @@
 """Questions about posts, answered with the posts that say it: at once, or sentence by sentence."""
 
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from datetime import date
 from typing import Annotated
 
 from fastapi import Query
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area, EventStream
-from telegram_assistant.api.schemas import RequestModel, ResponseModel, Storable
+from telegram_assistant.api.schemas import PostReferenceResponse, RequestModel, ResponseModel, Storable
 from telegram_assistant.api.writing_prices import (
     OFFER_EXAMPLE,
     OfferResponse,
@@ -19,14 +19,14 @@ from telegram_assistant.api.writing_prices import (
 )
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.features.ask.answers import Answer, Outcome, Passage
+from telegram_assistant.features.ask.answers import Answer, AnswerSentence, Outcome, Passage
 from telegram_assistant.features.ask.ask import (
     MAX_PREVIOUS,
     MAX_QUESTION_CHARACTERS,
     answer_question,
     final_answer,
 )
-from telegram_assistant.features.ask.writing import offered
+from telegram_assistant.features.ask.writing import offer_writing
 from telegram_assistant.features.understanding.provider_texts import PATIENCE
 from telegram_assistant.reasons import Reason
 
@@ -37,7 +37,10 @@ EXAMPLE = {
     "question": QUESTION,
     "outcome": "answered",
     "notice": "this is what your channels say, in their own words",
-    "sentences": [{"text": "Stone Bridge in Solntsebor is closed for 16 days.", "passages": [0]}],
+    "sentences": [
+        {"text": "Stone Bridge in Solntsebor is closed for 16 days.", "passages": [0], "dated_words": []}
+    ],
+    "newest": None,
     "passages": [
         {
             "post_id": "1234567890/42",
@@ -48,6 +51,7 @@ EXAMPLE = {
             "posted_at": "2026-11-15T08:00:00Z",
             "text": "Stone Bridge in Solntsebor is closed for 16 days.",
             "copies": 2,
+            "dated_words": [],
         }
     ],
     "written_by": "provider",
@@ -59,8 +63,8 @@ EXAMPLE = {
         "highest_micro": 884000,
         "spent_micro": 121400,
     },
-    "replaced": 0,
-    "left_out": ["a number that no cited post has"],
+    "replaced_count": 0,
+    "rejected_reasons": ["a number that no cited post has"],
     "fallback": None,
 }
 QuestionText = Annotated[Storable, Field(max_length=MAX_QUESTION_CHARACTERS)]
@@ -84,27 +88,31 @@ class AskRequest(RequestModel):
     ] = True
 
 
+class DatedWordResponse(ResponseModel):
+    """A word such as "today" between two places of a text, and the day that it means."""
+
+    start: int
+    end: int
+    day: date
+
+
 class AnswerSentenceResponse(ResponseModel):
     """A sentence of the answer. `passages` are the places of the passages that say it."""
 
     text: str
     passages: list[int]
+    dated_words: list[DatedWordResponse] = Field(description="Empty if the post is of today.")
 
 
-class PassageResponse(ResponseModel):
+class PassageResponse(PostReferenceResponse):
     """The sentence of a post that fits the question best.
 
     `copies`: how many more posts have the same text.
     """
 
-    post_id: str
-    channel_id: int
-    message_id: int
-    channel: str
-    link: str
-    posted_at: datetime
     text: str
     copies: int
+    dated_words: list[DatedWordResponse] = Field(description="Empty if the post is of today.")
 
 
 class AskResponse(ResponseModel):
@@ -117,21 +125,26 @@ class AskResponse(ResponseModel):
     outcome: Outcome
     notice: str = Field(description="`outcome` as a sentence.")
     sentences: list[AnswerSentenceResponse]
+    newest: AnswerSentenceResponse | None = Field(
+        description="The newest state of the story, if a later post changed it."
+    )
     passages: list[PassageResponse]
     written_by: Tier = Field(description="`local`: the sentences stand in the posts word for word.")
     is_final: bool = Field(description="False while a provider writes.")
     price: WritingPriceResponse | None = Field(description="Null if no provider was asked.")
-    replaced: int = Field(
+    replaced_count: int = Field(
         description="Doubtful sentences of the provider, shown as the sentence of the post."
     )
-    left_out: list[str] = Field(description="Why sentences of the provider are not shown, one reason each.")
+    rejected_reasons: list[str] = Field(
+        description="Why sentences of the provider are not shown, one reason each."
+    )
     fallback: str | None = Field(description="Why a provider that could have written the answer did not.")
 
 
 @area.get("/ask/price", scope=KeyScope.READ, example=OFFER_EXAMPLE)
 async def get_ask_price(context: Context) -> OfferResponse:
     """Get the highest price of a question."""
-    return offer_response(await offered(context.app.questions, tenant_id=context.caller.tenant_id))
+    return offer_response(await offer_writing(context.app.questions, tenant_id=context.caller.tenant_id))
 
 
 @area.post("/ask", scope=KeyScope.READ, example=EXAMPLE, is_expensive=True)
@@ -149,12 +162,14 @@ async def ask_question(context: Context, body: AskRequest) -> AskResponse:
         stores=context.stores,
         index=context.app.meaning_search,
         now=context.now,
+        language=context.language,
+        own=context.own if context.caller.user_id is not None else None,
         previous=body.previous,
         writer=context.app.questions if body.provider else None,
         patience_seconds=PATIENCE * context.app.settings.api.timeout_seconds,
     )
     answer = await final_answer(growing, before_waiting=context.leave_queue)
-    return ask_response(answer, context.say)
+    return ask_response(answer, context.translate)
 
 
 @area.events("/ask/stream", scope=KeyScope.READ, example=EXAMPLE, data=AskResponse, is_expensive=True)
@@ -178,38 +193,50 @@ async def stream_answer(
         stores=context.stores,
         index=context.app.meaning_search,
         now=context.now,
+        language=context.language,
+        own=context.own if context.caller.user_id is not None else None,
         previous=previous,
         writer=context.app.questions,
     )
-    return EventStream(_events(await anext(live), live, context.say))
+    return EventStream(_events(await anext(live), live, context.translate))
 
 
 async def _events(
-    first: Answer, live: AsyncIterator[Answer], say: Callable[[Reason], str]
+    first: Answer, live: AsyncIterator[Answer], translate: Callable[[Reason], str]
 ) -> AsyncIterator[str]:
     """The first answer has come: what refuses the question is told before the stream begins."""
-    yield f"data: {ask_response(first, say).model_dump_json()}\n\n"
+    yield f"data: {ask_response(first, translate).model_dump_json()}\n\n"
     async for answer in live:
-        yield f"data: {ask_response(answer, say).model_dump_json()}\n\n"
+        yield f"data: {ask_response(answer, translate).model_dump_json()}\n\n"
 
 
-def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
+def ask_response(answer: Answer, translate: Callable[[Reason], str]) -> AskResponse:
     return AskResponse(
         question=answer.question,
         outcome=answer.outcome,
-        notice=say(answer.words),
-        sentences=[
-            AnswerSentenceResponse(text=sentence.text, passages=list(sentence.passages))
-            for sentence in answer.sentences
-        ],
+        notice=translate(answer.words),
+        sentences=[_sentence(sentence) for sentence in answer.sentences],
+        newest=None if answer.newest is None else _sentence(answer.newest),
         passages=[_passage(passage) for passage in answer.passages],
         written_by=answer.written_by,
         is_final=answer.is_final,
         price=None if answer.price is None else price_response(answer.price),
-        replaced=answer.checks.replaced,
-        left_out=[say(reason) for reason in answer.checks.reasons],
-        fallback=None if answer.fallback is None else say(answer.fallback),
+        replaced_count=answer.checks.replaced,
+        rejected_reasons=[translate(reason) for reason in answer.checks.reasons],
+        fallback=None if answer.fallback is None else translate(answer.fallback),
     )
+
+
+def _sentence(sentence: AnswerSentence) -> AnswerSentenceResponse:
+    return AnswerSentenceResponse(
+        text=sentence.text,
+        passages=list(sentence.passages),
+        dated_words=_dated_words(sentence),
+    )
+
+
+def _dated_words(quotation: AnswerSentence | Passage) -> list[DatedWordResponse]:
+    return [DatedWordResponse(start=word.start, end=word.end, day=word.day) for word in quotation.dated_words]
 
 
 def _passage(passage: Passage) -> PassageResponse:
@@ -222,4 +249,5 @@ def _passage(passage: Passage) -> PassageResponse:
         posted_at=passage.posted_at,
         text=passage.text,
         copies=passage.copies,
+        dated_words=_dated_words(passage),
     )

@@ -12,6 +12,7 @@ from telegram_assistant.api.schemas import (
     Limit,
     Micros,
     PageResponse,
+    PostReferenceResponse,
     ResponseModel,
     read_cursor,
     write_cursor,
@@ -66,18 +67,12 @@ class ForwardOriginResponse(ResponseModel):
     message_id: int | None
 
 
-class PostResponse(ResponseModel):
+class PostResponse(PostReferenceResponse):
     """The current state of a post.
 
     A deleted post keeps its text; `deleted_at` is when we noticed the deletion.
     """
 
-    post_id: str
-    channel_id: int
-    message_id: int
-    channel: str
-    link: str
-    posted_at: datetime
     edited_at: datetime | None
     deleted_at: datetime | None
     stored_at: datetime
@@ -153,5 +148,9 @@ def post_response(stored: StoredPost, *, channel: str, link: str) -> PostRespons
 
 
 def read_feed_cursor(text: str | None) -> Cursor | None:
-    read = read_cursor(text, CURSOR)
-    return None if read is None else Cursor(moment(read[0]), ChannelId(read[1]), MessageId(read[2]))
+    position = read_cursor(text, CURSOR)
+    return (
+        None
+        if position is None
+        else Cursor(moment(position[0]), ChannelId(position[1]), MessageId(position[2]))
+    )

@@ -28,7 +28,7 @@ from telegram_assistant.features.graph import (
     SharingPost,
     Similar,
     similar_channels,
-    spread,
+    trace_spread,
     who_forwards,
     who_links,
 )
@@ -165,7 +165,7 @@ async def list_forwards(
         items=[_edge_response(edge) for edge in forwards.forwarded],
         since=forwards.since,
         answered_by=forwards.by.engine,
-        notice=context.say(forwards.by.why) or "",
+        notice=context.translate(forwards.by.why) or "",
     )
 
 
@@ -188,7 +188,7 @@ async def get_spread(
     For a forward, this is how the post that it forwards spread. The first post is `original`; if that is
     null, the first of `forwards`.
     """
-    spreading = await spread(
+    spreading = await trace_spread(
         _graph_scope(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit
     )
     return SpreadResponse(
@@ -198,7 +198,7 @@ async def get_spread(
         forwards=[_post_response(forward) for forward in spreading.forwards],
         since=spreading.since,
         answered_by=spreading.by.engine,
-        notice=context.say(spreading.by.why) or "",
+        notice=context.translate(spreading.by.why) or "",
     )
 
 
@@ -231,7 +231,7 @@ async def list_similar_channels(
         items=[_similar_response(similar) for similar in similarity.similar],
         since=similarity.since,
         answered_by=similarity.by.engine,
-        notice=context.say(similarity.by.why) or "",
+        notice=context.translate(similarity.by.why) or "",
     )
 
 
@@ -265,7 +265,7 @@ async def list_linking_posts(
         items=[_post_response(post) for post in linking.posts],
         since=linking.since,
         answered_by=linking.by.engine,
-        notice=context.say(linking.by.why) or "",
+        notice=context.translate(linking.by.why) or "",
     )
 
 

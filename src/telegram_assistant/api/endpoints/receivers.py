@@ -183,7 +183,7 @@ class CreatedFeedResponse(ResponseModel):
 @area.get("/receivers", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_receivers(context: Context) -> ReceiversResponse:
     """List all receivers."""
-    own_receivers = await context.stores.receivers.all()
+    own_receivers = await receivers.list_receivers(stores=context.stores)
     return ReceiversResponse(items=[_response(receiver, context) for receiver in own_receivers])
 
 
@@ -295,9 +295,8 @@ async def delete_receiver(context: Context, receiver_id: ReceiverId) -> None:
 @area.get("/feed-addresses", scope=KeyScope.READ, example={"items": [FEED_EXAMPLE]})
 async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
     """List the addresses of feeds, without their secrets."""
-    return FeedAddressesResponse(
-        items=[_feed_response(feed_address) for feed_address in await context.stores.feed_addresses.all()]
-    )
+    feeds = await rss_feeds.list_feeds(stores=context.stores)
+    return FeedAddressesResponse(items=[_feed_response(feed) for feed in feeds])
 
 
 @area.post(
@@ -354,7 +353,7 @@ def _response(receiver: AlertReceiver, context: Context) -> ReceiverResponse:
         confirmed_at=receiver.confirmed_at,
         failures=receiver.failures,
         retry_at=receiver.retry_at,
-        trouble=context.say(receiver.trouble),
+        trouble=context.translate(receiver.trouble),
         paused_at=receiver.paused_at,
         delivered_at=receiver.delivered_at,
         waiting=receiver.waiting,

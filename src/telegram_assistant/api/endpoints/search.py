@@ -10,8 +10,16 @@ from pydantic import Field
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, PageResponse, ResponseModel, Storable, Zone
+from telegram_assistant.api.schemas import (
+    CursorText,
+    PageResponse,
+    PostReferenceResponse,
+    ResponseModel,
+    Storable,
+    Zone,
+)
 from telegram_assistant.domain.search.facets import Facet, Facets
+from telegram_assistant.domain.search.query import SearchOrder
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.results import FoundStory, SearchPage, SearchResult
@@ -42,6 +50,8 @@ FOUND_EXAMPLE = {
     "by_words": True,
     "by_meaning": True,
     "by_names": False,
+    "is_edited": False,
+    "deleted_at": None,
     "story": {
         "story_id": "1234567890/42",
         "more": [
@@ -73,6 +83,7 @@ EXAMPLE = {
     "notice": None,
     "relaxed": None,
     "mended": [],
+    "gave_up": [],
     "notes": [],
     "next": None,
 }
@@ -90,15 +101,8 @@ class SnippetResponse(ResponseModel):
     is_cut_after: bool
 
 
-class FoundStoryPostResponse(ResponseModel):
+class FoundStoryPostResponse(PostReferenceResponse):
     """Another post of the story of a result."""
-
-    post_id: str
-    channel_id: int
-    message_id: int
-    channel: str
-    link: str
-    posted_at: datetime
 
 
 class FoundStoryResponse(ResponseModel):
@@ -111,15 +115,9 @@ class FoundStoryResponse(ResponseModel):
     more: list[FoundStoryPostResponse]
 
 
-class SearchResultResponse(ResponseModel):
+class SearchResultResponse(PostReferenceResponse):
     """A post that matches. `copies` are posts with the same text, which are not listed themselves."""
 
-    post_id: str
-    channel_id: int
-    message_id: int
-    channel: str
-    link: str
-    posted_at: datetime
     text: str
     snippet: SnippetResponse
     language: str | None
@@ -131,6 +129,8 @@ class SearchResultResponse(ResponseModel):
     by_names: bool = Field(
         description="The post was found by names and numbers of the best results, and is of the same days."
     )
+    is_edited: bool = Field(description="The post was changed after you began to follow its channel.")
+    deleted_at: datetime | None = Field(description="When its channel deleted it; only with `deleted:yes`.")
     story: FoundStoryResponse | None = Field(
         description="The rest of its story; null: there is no more, or `by_story` is false."
     )
@@ -180,7 +180,9 @@ class MendedResponse(ResponseModel):
 
 
 class SearchResponse(PageResponse):
-    """A page of results: the best match first, or the newest post first if the query has no words."""
+    """A page of results: the best match first; or the newest post first, if you ask for it or the query has
+    no words.
+    """
 
     query: str = Field(description="The query as it was parsed; sent again, it means the same.")
     items: list[SearchResultResponse]
@@ -197,7 +199,10 @@ class SearchResponse(PageResponse):
         description="Which of the words a post needed, because few posts have all of them; null: all of them."
     )
     mended: list[MendedResponse]
-    notes: list[str] = Field(description="`mended` and `relaxed` as sentences.")
+    gave_up: list[str] = Field(
+        description="Words that no post has, and for which there was no time to look for similar ones."
+    )
+    notes: list[str] = Field(description="`mended`, `gave_up` and `relaxed` as sentences.")
 
 
 @area.get("/search", scope=KeyScope.READ, example=EXAMPLE, is_expensive=True)
@@ -217,6 +222,13 @@ async def search_posts(
         int, Query(ge=1, le=MAX_FOUND, description="Maximum number of results in the page.")
     ] = 20,
     cursor: CursorText = None,
+    order: Annotated[
+        SearchOrder,
+        Query(
+            description="Which results come first. With `newest`, posts that have only some of the words, or "
+            "only mean the same, follow the others."
+        ),
+    ] = SearchOrder.BEST,
     *,
     by_story: Annotated[
         bool,
@@ -231,7 +243,8 @@ async def search_posts(
     Words match in all their forms, names in Cyrillic and in Latin letters. If few posts have all words, posts
     with some of them follow; a word that no post has is taken for a typing error if a similar one is found. A
     query may contain `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`, `lang:ru`,
-    `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`.
+    `tag:…`, `kind:…`; `since:`, `until:`, `after:`, `before:` and `on:` with a day; `edited:yes` and
+    `deleted:yes`. Advertising is found only with `ads:yes`. An unknown operator is refused.
     If search by meaning is unavailable, only words are searched, and the response says why.
     """
     answer = await search(
@@ -244,26 +257,28 @@ async def search_posts(
         limit=limit,
         cursor=cursor,
         by_story=by_story,
+        order=order,
     )
-    return search_response(answer, context.say)
+    return search_response(answer, context.translate)
 
 
-def search_response(answer: SearchPage, say: Callable[[Reason], str]) -> SearchResponse:
+def search_response(answer: SearchPage, translate: Callable[[Reason], str]) -> SearchResponse:
     return SearchResponse(
         query=answer.query,
-        items=[_found(result) for result in answer.found],
+        items=[_result_response(result) for result in answer.results],
         facets=_facets(answer.facets),
         searched_back_to=answer.searched_back_to,
         words_only=answer.words_only,
-        notice=say(answer.words_only.words) if answer.words_only else None,
+        notice=translate(answer.words_only.words) if answer.words_only else None,
         relaxed=answer.relaxed,
         mended=[MendedResponse(typed=mended.typed, meant=mended.meant) for mended in answer.mended],
-        notes=[say(note) for note in answer.notes],
+        gave_up=list(answer.gave_up),
+        notes=[translate(note) for note in answer.notes],
         next=answer.cursor,
     )
 
 
-def _found(result: SearchResult) -> SearchResultResponse:
+def _result_response(result: SearchResult) -> SearchResultResponse:
     snippet = result.snippet
     return SearchResultResponse(
         post_id=str(result.post_id),
@@ -286,6 +301,8 @@ def _found(result: SearchResult) -> SearchResultResponse:
         by_words=result.by_words,
         by_meaning=result.by_meaning,
         by_names=result.by_names,
+        is_edited=result.is_edited,
+        deleted_at=result.deleted_at,
         story=_story(result.story) if result.story else None,
     )
 

@@ -16,8 +16,9 @@ from telegram_assistant.cli.output import AsJson, AsMarkdown, print_json
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.documents.telegram_markdown import write_messages
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.features.ask.answers import Answer, Outcome
+from telegram_assistant.features.ask.answers import SINCE_THEN, Answer, AnswerSentence, Outcome
 from telegram_assistant.features.ask.ask import answer_question
+from telegram_assistant.features.ask.days import write_dated
 from telegram_assistant.features.ask.document import answer_document
 from telegram_assistant.features.understanding.spending import money_of
 from telegram_assistant.reasons import Reason
@@ -46,17 +47,19 @@ def ask(
     if the channels do not write about it.
     """
 
-    async def look(app: App) -> tuple[Answer, ZoneInfo]:
-        known = await tenant_named(app, tenant)
+    async def ask_question(app: App) -> tuple[Answer, ZoneInfo]:
+        chosen_tenant = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
         printer = _Printer(zone)
         async with open_meaning_search(app.settings, questions=app.questions) as index:
             live = answer_question(
                 " ".join(question),
-                tenant_id=known.tenant_id,
-                stores=app.tenant(known.tenant_id),
+                tenant_id=chosen_tenant.tenant_id,
+                stores=app.tenant(chosen_tenant.tenant_id),
                 index=index,
                 now=datetime.now(UTC),
+                zone=zone,
+                language=terminal_language(os.environ),
                 previous=previous or (),
                 writer=None if local else app.questions,
             )
@@ -65,9 +68,9 @@ def ask(
                     printer.grow(answer)
         return answer, zone
 
-    answer, zone = with_app(look, needs_redis=False)
+    answer, zone = with_app(ask_question, needs_redis=False)
     if as_json:
-        from telegram_assistant.api.endpoints.ask import ask_response  # noqa: PLC0415 -- FastAPI takes longer to load than a search
+        from telegram_assistant.api.endpoints.ask import ask_response  # noqa: PLC0415 -- loads FastAPI
 
         print_json(ask_response(answer, str))
     elif as_markdown:
@@ -81,7 +84,7 @@ class _Printer:
     """What is on the terminal already."""
 
     def __init__(self, zone: ZoneInfo) -> None:
-        self._zone = zone
+        self._zone, self._language = zone, terminal_language(os.environ)
         self._sentences = 0
 
     def grow(self, answer: Answer) -> None:
@@ -92,10 +95,10 @@ class _Printer:
                     money_of(answer.price.highest_micro),
                     answer.price.unit,
                 )
-                _say(
+                _print_reason(
                     Reason(
                         "ask_price_before",
-                        "{model} is asked; it costs at most {price} {unit}",
+                        "asking {model}, for at most {price} {unit}",
                         model=model,
                         price=price,
                         unit=unit,
@@ -108,35 +111,38 @@ class _Printer:
             return
         for reason in (answer.fallback, answer.words):
             if reason is not None:
-                _say(
+                _print_reason(
                     reason,
                     "yellow" if reason is answer.fallback or answer.outcome is not Outcome.ANSWERED else "",
                 )
         if answer.written_by is Tier.LOCAL:
             self._sentences = 0
             self._print(answer)
+        if answer.newest is not None:
+            _print_reason(SINCE_THEN, "yellow")
+            self._print_sentence(answer.newest)
         for place, passage in enumerate(answer.passages, start=1):
             console.print()
             when = f"  {passage.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
             console.print(
                 Text.assemble((f"[{place}] ", "bold"), passage.channel, when, (passage.link, "blue"))
             )
-            console.print(Text(passage.text, "dim"))
+            console.print(Text(write_dated(passage, self._language), "dim"))
         _show_checks(answer)
 
     def _print(self, answer: Answer) -> None:
         for sentence in answer.sentences[self._sentences :]:
-            console.print(
-                Text.assemble(
-                    sentence.text, (f"  {' '.join(f'[{place + 1}]' for place in sentence.passages)}", "bold")
-                )
-            )
+            self._print_sentence(sentence)
         self._sentences = len(answer.sentences)
+
+    def _print_sentence(self, sentence: AnswerSentence) -> None:
+        places = " ".join(f"[{place + 1}]" for place in sentence.passages)
+        console.print(Text.assemble(write_dated(sentence, self._language), (f"  {places}", "bold")))
 
 
 def _show_checks(answer: Answer) -> None:
     for reason, times in Counter(answer.checks.reasons).items():
-        _say(
+        _print_reason(
             Reason(
                 "ask_left_out",
                 "{count} sentence left out: {why}",
@@ -147,22 +153,22 @@ def _show_checks(answer: Answer) -> None:
             "yellow",
         )
     if answer.checks.replaced:
-        _say(
+        _print_reason(
             Reason(
                 "ask_replaced",
-                "{count} doubtful sentence is shown as it stands in the post",
-                "{count} doubtful sentences are shown as they stand in the posts",
+                "{count} doubtful sentence was replaced by the post's own words",
+                "{count} doubtful sentences were replaced by the posts' own words",
                 count=answer.checks.replaced,
             ),
             "yellow",
         )
     if answer.price is not None and answer.price.spent_micro is not None:
         model, price, unit = answer.price.model, money_of(answer.price.spent_micro), answer.price.unit
-        _say(
-            Reason("ask_price_after", "{model} has cost {price} {unit}", model=model, price=price, unit=unit)
+        _print_reason(
+            Reason("ask_price_after", "{model} cost {price} {unit}", model=model, price=price, unit=unit)
         )
 
 
-def _say(reason: Reason, style: str = "") -> None:
+def _print_reason(reason: Reason, style: str = "") -> None:
     words = words_of(reason)
     complaints.print(Text(f"{words[:1].upper()}{words[1:]}.", style))

@@ -3,10 +3,8 @@ links to a page.
 """
 
 import re
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
@@ -14,6 +12,10 @@ from rich.table import Table
 
 from telegram_assistant.api.endpoints.graph import (
     ForwardsResponse,
+    GraphChannelResponse,
+    GraphResponse,
+    LinkingPostsResponse,
+    SharingPostResponse,
     SimilarChannelsResponse,
     SpreadResponse,
     get_spread,
@@ -21,31 +23,16 @@ from telegram_assistant.api.endpoints.graph import (
     list_linking_posts,
     list_similar_channels,
 )
-from telegram_assistant.api.request_context import RequestContext as Request
-from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.api.request_context import RequestContext
+from telegram_assistant.cli.endpoints import show_endpoint
+from telegram_assistant.cli.environment import complaints, console, zone_here
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.cli.response_models import FirstSeenResponse
-from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels.channels import pick
-from telegram_assistant.features.graph import (
-    AnsweredSource,
-    FirstSeen,
-    GraphChannel,
-    GraphScope,
-    SharingPost,
-    first_link,
-    first_seen,
-    similar_channels,
-    spread,
-    who_forwards,
-    who_links,
-)
+from telegram_assistant.features.channels.channels import find_followed
+from telegram_assistant.features.graph import FirstSeen, GraphScope, first_link, first_seen
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -76,24 +63,20 @@ def forwards(
 ) -> None:
     """List which channels forward which, the most frequent first."""
 
-    async def answer(ask: Request) -> ForwardsResponse:
+    async def answer(context: RequestContext) -> ForwardsResponse:
         return await list_forwards(
-            ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit
+            context, channel_id=await _channel(context.stores, channel), days=days, limit=limit
         )
 
-    if as_json:
-        print_endpoint(answer, tenant=tenant, with_graph=True)
-        return
+    show_endpoint(answer, _print_forwards, as_json=as_json, tenant=tenant, with_graph=True)
 
-    async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        forwarding = await who_forwards(scope, channel_id=await _channel(scope.stores, channel), limit=limit)
-        table = Table("channel", "forwards", "posts", "last", pad_edge=False)
-        for edge in forwarding.forwarded:
-            table.add_row(_name(edge.channel), _name(edge.source), str(edge.posts), edge.last_day.isoformat())
-        console.print(table if forwarding.forwarded else f"Nothing was forwarded since {forwarding.since}.")
-        return _print_source(forwarding.by)
 
-    _run(ask, tenant, days)
+def _print_forwards(response: ForwardsResponse) -> None:
+    table = Table("channel", "forwards", "posts", "last", pad_edge=False)
+    for edge in response.items:
+        table.add_row(_name(edge.channel), _name(edge.source), str(edge.posts), edge.last_day.isoformat())
+    console.print(table if response.items else f"Nothing was forwarded since {response.since}.")
+    _print_notice(response)
 
 
 @app.command(name="spread")
@@ -106,28 +89,24 @@ def show_spread(
 ) -> None:
     """List who forwarded a post and when, earliest first."""
 
-    async def answer(ask: Request) -> SpreadResponse:
-        of = await _post(ask.stores, post)
-        return await get_spread(ask, of.channel_id, of.message_id, days=days, limit=limit)
+    async def answer(context: RequestContext) -> SpreadResponse:
+        of = await _post(context.stores, post)
+        return await get_spread(context, of.channel_id, of.message_id, days=days, limit=limit)
 
-    if as_json:
-        print_endpoint(answer, tenant=tenant, with_graph=True)
-        return
+    show_endpoint(answer, _print_spread, as_json=as_json, tenant=tenant, with_graph=True)
 
-    async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        spreading = await spread(scope, await _post(scope.stores, post), limit=limit)
-        if spreading.original is not None:
-            _print_post("written", spreading.original, zone)
-        else:
-            console.print(
-                f"written by {_name(spreading.source)}; the post is not available: its channel is "
-                "not followed, or the post no longer exists"
-            )
-        for forward in spreading.forwards:
-            _print_post("forwarded", forward, zone)
-        return _print_source(spreading.by)
 
-    _run(ask, tenant, days)
+def _print_spread(response: SpreadResponse) -> None:
+    if response.original is not None:
+        _print_post("written", response.original)
+    else:
+        console.print(
+            f"written by {_name(response.source)}; the post is not available: its channel is "
+            "not followed, or the post no longer exists"
+        )
+    for forward in response.forwards:
+        _print_post("forwarded", forward)
+    _print_notice(response)
 
 
 @app.command()
@@ -141,21 +120,25 @@ def first(
 ) -> None:
     """Show where a post, or a link to a page, was first seen."""
 
-    async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
+    async def answer(context: RequestContext) -> FirstSeenResponse:
+        scope = GraphScope(context.stores, context.app.graph, context.now, days)
         sighting = await (
             first_seen(scope, await _post(scope.stores, what))
             if POST.fullmatch(what)
             else first_link(scope, what)
         )
-        if as_json:
-            return print_json(_first(sighting))
-        if sighting.first is None:
-            console.print(f"No followed channel has posted it since {sighting.since}.")
-        else:
-            _print_post("written" if sighting.is_original else "first seen", sighting.first, zone)
-        return _print_source(sighting.by)
+        return _first(sighting, context)
 
-    _run(ask, tenant, days)
+    show_endpoint(answer, _print_first, as_json=as_json, tenant=tenant, with_graph=True)
+
+
+def _print_first(response: FirstSeenResponse) -> None:
+    if response.posted_at is None:
+        console.print(f"No followed channel has posted it since {response.since}.")
+    else:
+        word = "written" if response.is_original else "first seen"
+        _print_line(word, response.posted_at, response.channel or "", response.link or "")
+    _print_notice(response)
 
 
 @app.command()
@@ -168,33 +151,24 @@ def similar(
 ) -> None:
     """List channels that share sources, pages and names with a channel."""
 
-    async def answer(ask: Request) -> SimilarChannelsResponse:
-        of = pick(await ask.stores.followed.channels(), channel).channel_id
-        return await list_similar_channels(ask, of, days=days, limit=limit)
+    async def answer(context: RequestContext) -> SimilarChannelsResponse:
+        of = await find_followed(channel, followed=context.stores.followed)
+        return await list_similar_channels(context, of.channel_id, days=days, limit=limit)
 
-    if as_json:
-        print_endpoint(answer, tenant=tenant, with_graph=True)
-        return
+    show_endpoint(answer, _print_similar, as_json=as_json, tenant=tenant, with_graph=True)
 
-    async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        similarity = await similar_channels(
-            scope, pick(await scope.stores.followed.channels(), channel).channel_id, limit=limit
+
+def _print_similar(response: SimilarChannelsResponse) -> None:
+    table = Table("channel", "score", "shared", "for example", pad_edge=False)
+    for neighbour in response.items:
+        table.add_row(
+            _name(neighbour.channel),
+            f"{neighbour.score:.2f}",
+            str(neighbour.shared),
+            escape(", ".join(shared.what for shared in neighbour.examples)),
         )
-        table = Table("channel", "score", "shared", "for example", pad_edge=False)
-        for neighbour in similarity.similar:
-            table.add_row(
-                _name(neighbour.channel),
-                f"{neighbour.score:.2f}",
-                str(neighbour.shared),
-                escape(", ".join(shared.what for shared in neighbour.examples)),
-            )
-        return console.print(
-            table
-            if similarity.similar
-            else f"No followed channel shares anything with it since {similarity.since}."
-        )
-
-    _run(ask, tenant, days)
+    nothing = f"No followed channel shares anything with it since {response.since}."
+    console.print(table if response.items else nothing)
 
 
 @app.command()
@@ -206,38 +180,24 @@ def links(
     as_json: AsJson = False,
 ) -> None:
     """List posts that link to a page, earliest first."""
-    if as_json:
-        print_endpoint(
-            lambda request: list_linking_posts(request, url, days=days, limit=limit),
-            tenant=tenant,
-            with_graph=True,
-        )
-        return
-
-    async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        linking = await who_links(scope, url, limit=limit)
-        for post in linking.posts:
-            _print_post("links", post, zone)
-        return (
-            None
-            if linking.posts
-            else console.print(f"No followed channel has linked to it since {linking.since}.")
-        )
-
-    _run(ask, tenant, days)
+    show_endpoint(
+        lambda context: list_linking_posts(context, url, days=days, limit=limit),
+        _print_links,
+        as_json=as_json,
+        tenant=tenant,
+        with_graph=True,
+    )
 
 
-def _run(ask: Callable[[GraphScope, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
-    async def work(assembled: App) -> None:
-        known = await tenant_named(assembled, tenant)
-        scope = GraphScope(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
-        await ask(scope, ZoneInfo(assembled.settings.telemetry.time_zone))
-
-    with_app(work, with_graph=True)
+def _print_links(response: LinkingPostsResponse) -> None:
+    for post in response.items:
+        _print_post("links", post)
+    if not response.items:
+        console.print(f"No followed channel has linked to it since {response.since}.")
 
 
 async def _channel(stores: TenantStores, written: str | None) -> ChannelId | None:
-    return None if written is None else pick(await stores.followed.channels(), written).channel_id
+    return None if written is None else (await find_followed(written, followed=stores.followed)).channel_id
 
 
 async def _post(stores: TenantStores, written: str) -> PostId:
@@ -253,21 +213,28 @@ async def _post(stores: TenantStores, written: str) -> PostId:
     channel, message = match["channel"], MessageId(int(match["message"]))
     if channel.isdecimal():
         return PostId.parse(f"{channel}/{message}")
-    return PostId(pick(await stores.followed.channels(), f"@{channel.removeprefix('@')}").channel_id, message)
+    followed = await find_followed(f"@{channel.removeprefix('@')}", followed=stores.followed)
+    return PostId(followed.channel_id, message)
 
 
-def _name(place: GraphChannel) -> str:
-    return escape(place.title) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
-
-
-def _print_post(word: str, post: SharingPost, zone: ZoneInfo) -> None:
-    console.print(
-        f"{post.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  "
-        f"[bold]{escape(post.channel.title)}[/]  [blue]{post.link}[/]"
+def _name(place: GraphChannelResponse) -> str:
+    return (
+        escape(place.channel) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
     )
 
 
-def _first(sighting: FirstSeen) -> FirstSeenResponse:
+def _print_post(word: str, post: SharingPostResponse) -> None:
+    _print_line(word, post.posted_at, post.channel.channel, post.link)
+
+
+def _print_line(word: str, posted_at: datetime, channel: str, link: str) -> None:
+    console.print(
+        f"{posted_at.astimezone(zone_here()):%Y-%m-%d %H:%M:%S}  {word:<11}  "
+        f"[bold]{escape(channel)}[/]  [blue]{link}[/]"
+    )
+
+
+def _first(sighting: FirstSeen, context: RequestContext) -> FirstSeenResponse:
     first = sighting.first
     return FirstSeenResponse(
         since=sighting.since,
@@ -277,10 +244,10 @@ def _first(sighting: FirstSeen) -> FirstSeenResponse:
         posted_at=first.posted_at if first else None,
         is_original=sighting.is_original,
         answered_by=sighting.by.engine,
-        notice="" if sighting.by.why is None else str(sighting.by.why),
+        notice=context.translate(sighting.by.why) or "",
     )
 
 
-def _print_source(by: AnsweredSource) -> None:
-    if by.why:
-        complaints.print(f"[dim]Answered by PostgreSQL: {words_of(by.why)}.[/]")
+def _print_notice(response: GraphResponse | FirstSeenResponse) -> None:
+    if response.notice:
+        complaints.print(f"[dim]Answered by PostgreSQL: {escape(response.notice)}.[/]")

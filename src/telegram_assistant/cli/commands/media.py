@@ -1,5 +1,6 @@
 """`tga media`: media files of posts."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,14 +13,14 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.response_models import (
     MediaFilesResponse,
     MediaStatusResponse,
     MediaTroubleResponse,
     MediaUsageResponse,
 )
-from telegram_assistant.cli.wording import words_of
+from telegram_assistant.cli.wording import say_here, words_of
 from telegram_assistant.domain.media.files import MediaState, SkipReason
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.media import upkeep as media
@@ -43,7 +44,7 @@ def status(
     and the last errors.
     """
 
-    async def look(assembled: App) -> tuple[MediaSurvey, str, Reason | None]:
+    async def look(assembled: App) -> MediaStatusResponse:
         where, settings = (
             str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words),
             assembled.settings,
@@ -51,45 +52,46 @@ def status(
         paused = await reason_to_pause_downloads(
             download_folders(settings), min_free_percent=settings.files.min_free_percent
         )
-        return await assembled.system.media_upkeep.survey(most=limit), where, paused
+        survey = await media.survey_media(upkeep=assembled.system.media_upkeep, limit=limit)
+        return _response(survey, where, paused, words=str if as_json else say_here)
 
-    survey, where, paused = with_app(look)
-    if as_json:
-        print_json(_response(survey, where, paused))
-        return
-    if paused is not None:
-        console.print(f"[red]{escape(words_of(paused))}[/]\n")
-    console.print(f"{survey.objects} files, {decimal(survey.object_bytes)}, in the store: {escape(where)}\n")
+    show_value(with_app(look), _print_status, as_json=as_json)
+
+
+def _print_status(status: MediaStatusResponse) -> None:
+    if status.downloads_paused is not None:
+        console.print(f"[red]{escape(status.downloads_paused)}[/]\n")
+    console.print(
+        f"{status.objects} files, {decimal(status.object_bytes)}, in the store: {escape(status.store)}\n"
+    )
     table = Table(pad_edge=False)
     for name in ("state", "files", "bytes", "why"):
         table.add_column(name, justify="right" if name in {"files", "bytes"} else "left")
-    for (state, reason), (files, size) in survey.files.items():
-        table.add_row(
-            state.value.replace("_", " "),
-            str(files),
-            decimal(size),
-            words_of(SkipReason(reason).words if reason else None),
-        )
+    for files in status.items:
+        why = words_of(SkipReason(files.reason).words if files.reason else None)
+        table.add_row(files.state.replace("_", " "), str(files.files), decimal(files.bytes), why)
     console.print(table)
     console.print("\nStored by tenant:")
-    for tenant_usage in survey.usage:
+    for tenant_usage in status.usage:
         console.print(
-            f"  {escape(tenant_usage.name)}  {decimal(tenant_usage.media_bytes)}"
+            f"  {escape(tenant_usage.tenant_name)}  {decimal(tenant_usage.media_bytes)}"
             + (f" of {decimal(tenant_usage.limit_bytes)}" if tenant_usage.limit_bytes is not None else "")
         )
-    if survey.troubles:
+    if status.troubles:
         console.print(
             "\nLast errors (wanted files are tried again automatically, files that were given up are not):"
         )
-    for trouble in survey.troubles:
-        tried = f"tried {trouble.attempts} times" if trouble.state is MediaState.WANTED else "given up"
-        console.print(f"  {trouble.post_id}  {tried}: {words_of(trouble.why)}")
+    for trouble in status.troubles:
+        tried = f"tried {trouble.attempts} times" if trouble.state == MediaState.WANTED else "given up"
+        console.print(f"  {trouble.post_id}  {tried}: {escape(trouble.why)}")
 
 
-def _response(survey: MediaSurvey, where: str, paused: Reason | None) -> MediaStatusResponse:
+def _response(
+    survey: MediaSurvey, where: str, paused: Reason | None, *, words: Callable[[Reason], str]
+) -> MediaStatusResponse:
     return MediaStatusResponse(
         store=where,
-        downloads_paused=None if paused is None else str(paused),
+        downloads_paused=None if paused is None else words(paused),
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[
@@ -109,7 +111,7 @@ def _response(survey: MediaSurvey, where: str, paused: Reason | None) -> MediaSt
                 post_id=str(trouble.post_id),
                 state=trouble.state,
                 attempts=trouble.attempts,
-                why=str(trouble.why),
+                why=words(trouble.why),
             )
             for trouble in survey.troubles
         ],

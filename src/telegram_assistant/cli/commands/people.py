@@ -6,18 +6,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.people.members import list_members
+from telegram_assistant.api.endpoints.people.members import MembersResponse, list_members
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import ACTOR, record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.endpoints import show_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people.members import remove_by_name
-from telegram_assistant.features.people.people import LOGIN_LINK_LASTS, check_name, make_login_link
-from telegram_assistant.features.tenants.keys import announce_changed_keys
-from telegram_assistant.stores.postgres.people.members import ListedMember
+from telegram_assistant.features.people.members import add_member, remove_by_name
+from telegram_assistant.features.people.people import LOGIN_LINK_LASTS, make_login_link
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(
@@ -31,20 +29,15 @@ PersonName = Annotated[str, typer.Argument(help="Name of the person.")]
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """List the people of a tenant and their roles."""
-    if as_json:
-        print_endpoint(list_members, tenant=tenant)
-        return
+    show_endpoint(list_members, _print_members, as_json=as_json, tenant=tenant)
 
-    async def look(assembled: App) -> tuple[ListedMember, ...]:
-        known = await tenant_named(assembled, tenant)
-        return await assembled.tenant(known.tenant_id).members.all()
 
-    members = with_app(look)
-    if not members:
+def _print_members(response: MembersResponse) -> None:
+    if not response.items:
         console.print("Nobody is a member yet. Start with: tga people link NAME")
         return
     table = Table("name", "role", "joined", "last seen", box=None)
-    for member in members:
+    for member in response.items:
         table.add_row(
             escape(member.name),
             member.role.value,
@@ -69,13 +62,22 @@ def link(
     """
 
     async def make(assembled: App) -> str:
-        known = await tenant_named(assembled, tenant)
-        member = await assembled.system.users.join(known.tenant_id, check_name(name), role=role)
-        if role is not None:
-            await announce_changed_keys(RateLimits(assembled.redis).drop_cached_keys)
+        chosen_tenant = await tenant_named(assembled, tenant)
+        member = await add_member(
+            name,
+            chosen_tenant.tenant_id,
+            role=role,
+            users=assembled.system.users,
+            drop_cached_keys=RateLimits(assembled.redis).drop_cached_keys,
+        )
         token = await make_login_link(member.user_id, users=assembled.system.users, created_by=ACTOR)
         await record_change(
-            assembled, known.tenant_id, "make_login_link", "/people", name=member.name, role=member.role.value
+            assembled,
+            chosen_tenant.tenant_id,
+            "make_login_link",
+            "/people",
+            name=member.name,
+            role=member.role.value,
         )
         return f"{assembled.settings.pages_url}/link/{token}"
 
@@ -92,12 +94,12 @@ def remove(name: PersonName, tenant: TenantName = "default") -> None:
     """
 
     async def end(assembled: App) -> None:
-        known = await tenant_named(assembled, tenant)
+        chosen_tenant = await tenant_named(assembled, tenant)
         drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
         await remove_by_name(
-            name, known.tenant_id, users=assembled.system.users, drop_cached_keys=drop_cached_keys
+            name, chosen_tenant.tenant_id, users=assembled.system.users, drop_cached_keys=drop_cached_keys
         )
-        await record_change(assembled, known.tenant_id, "remove_member", "/people", name=name)
+        await record_change(assembled, chosen_tenant.tenant_id, "remove_member", "/people", name=name)
 
     with_app(end)
     console.print("Removed.")

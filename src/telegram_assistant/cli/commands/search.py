@@ -13,6 +13,7 @@ from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.search.facets import Facet, Facets
+from telegram_assistant.domain.search.query import SearchOrder
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.features.search.results import FoundStory, SearchPage, SearchResult
 from telegram_assistant.features.search.search import search as find
@@ -36,12 +37,14 @@ def search(
     by_story: Annotated[
         bool, typer.Option("--by-story/--flat", help="Show a story once, or every post that matches.")
     ] = True,
+    order: Annotated[SearchOrder, typer.Option(help="Which results come first.")] = SearchOrder.BEST,
     as_json: AsJson = False,
 ) -> None:
     """Search the posts of a tenant's channels by words and meaning.
 
     Words match in any form. Operators: "a phrase", -without, or. Filters: from:@channel
-    has:image|video|link|file lang:ru tag:NAME kind:news since:2026-11-01 until:yesterday on:2026-11 ads:yes
+    has:image|video|link|file lang:ru tag:NAME kind:news since:2026-11-01 until:yesterday on:2026-11
+    after:2026-10 before:7d edited:yes deleted:yes ads:yes
     """
     unknown = next((word for word in words if word.startswith("--")), None)
     if unknown is not None:
@@ -51,38 +54,39 @@ def search(
     typed = " ".join(words)
 
     async def look(app: App) -> tuple[SearchPage, ZoneInfo]:
-        known = await tenant_named(app, tenant)
+        chosen_tenant = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
         async with open_meaning_search(app.settings, questions=app.questions) as index:
             return await find(
                 typed,
-                tenant_id=known.tenant_id,
-                stores=app.tenant(known.tenant_id),
+                tenant_id=chosen_tenant.tenant_id,
+                stores=app.tenant(chosen_tenant.tenant_id),
                 index=index,
                 now=datetime.now(UTC),
                 zone=zone,
                 limit=limit,
                 cursor=cursor,
                 by_story=by_story,
+                order=order,
             ), zone
 
     answer, zone = with_app(look, needs_redis=False)
     if as_json:
-        from telegram_assistant.api.endpoints.search import search_response  # noqa: PLC0415 -- FastAPI takes longer to load than a search
+        from telegram_assistant.api.endpoints.search import search_response  # noqa: PLC0415 -- loads FastAPI
 
         print_json(search_response(answer, str))
     else:
         _show(answer, zone)
-    if not answer.found:
+    if not answer.results:
         raise typer.Exit(1)
 
 
 def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     for note in answer.notes:
         complaints.print(f"[yellow]note[/] {words_of(note)}.")
-    for result in answer.found:
+    for result in answer.results:
         _show_post(result, zone)
-    if answer.found:
+    if answer.results:
         console.print(_facets(answer.facets))
     if answer.words_only is not None:
         complaints.print(f"[yellow]note[/] {words_of(answer.words_only.words)}.")
@@ -93,7 +97,7 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
         )
     if answer.cursor is not None:
         complaints.print(f"More: tga search … --cursor {answer.cursor}")
-    if not answer.found:
+    if not answer.results:
         complaints.print(
             "Nothing was found. Try fewer or other words, or fewer filters; ads:yes includes advertising."
         )
@@ -107,18 +111,22 @@ def _show_post(result: SearchResult, zone: ZoneInfo) -> None:
     )
     if result.by_names:
         head.append("  related", "dim")
+    if result.deleted_at:
+        head.append("  deleted", "red")
+    elif result.is_edited:
+        head.append("  edited", "yellow")
     if result.copies:
         head.append(f"  and {len(result.copies)} more like it", "dim")
     console.print(head)
     console.print(_highlight(result.snippet))
     if result.story:
-        console.print(_more(result.story))
+        console.print(_story_line(result.story))
     if result.tags:
         console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in result.tags), "dim"))
     console.print()
 
 
-def _more(story: FoundStory) -> Text:
+def _story_line(story: FoundStory) -> Text:
     count = len(story.more)
     channels = ", ".join(dict.fromkeys(post.channel for post in story.more[:SHOWN_VALUES]))
     return Text(

@@ -10,21 +10,30 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.watches.alerts import list_alerts
-from telegram_assistant.api.endpoints.watches.watches import list_watches
-from telegram_assistant.api.endpoints.watches.watches import preview_watch as preview_endpoint
+from telegram_assistant.api.endpoints.watches.alerts import AlertsResponse, list_alerts
+from telegram_assistant.api.endpoints.watches.watches import (
+    WatchesResponse,
+    WatchPreviewResponse,
+    list_watches,
+    preview_watch,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import ACTOR, record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.endpoints import show_endpoint
+from telegram_assistant.cli.environment import console, zone_here
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import words_of
-from telegram_assistant.domain.watches.watch import AlertSeverity, Watch, WatchKind, WatchOptions, WatchTarget
-from telegram_assistant.features.watches.alerts import link_of_alert, newest_alerts, see_alerts
-from telegram_assistant.features.watches.previews import WatchPreview, preview_watch
+from telegram_assistant.domain.watches.watch import (
+    AlertSeverity,
+    Watch,
+    WatchKind,
+    WatchOptions,
+    WatchTarget,
+    parse_time_of_day,
+)
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.watches.alerts import see_alerts
 from telegram_assistant.features.watches.watches import create_watch, delete_watch, pause_watch, quiet_hours
-from telegram_assistant.stores.postgres.watches.alerts import Alert
 
 app = typer.Typer(
     add_completion=False,
@@ -41,32 +50,29 @@ QueryText = Annotated[
 Kind = Annotated[WatchKind, typer.Option(help="What to look for.")]
 Hours = Annotated[int | None, typer.Option(help="For silence: hours without a post.", min=1)]
 Posts = Annotated[int | None, typer.Option(help="For stories: how many posts a story must have.", min=2)]
+QUIET_WRONG = "write it like 22:00-07:00"
 WatchId = Annotated[UUID, typer.Argument(help="Id of the watch, from `tga watches list`.")]
 
 
 @app.command("list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """List watches, with the number of their alerts."""
-    if as_json:
-        print_endpoint(list_watches, tenant=tenant)
-        return
+    show_endpoint(list_watches, _print_watches, as_json=as_json, tenant=tenant, needs_redis=False)
 
-    async def look(assembled: App) -> tuple[Watch, ...]:
-        return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).watches.all()
 
-    watches = with_app(look, needs_redis=False)
-    if not watches:
+def _print_watches(watches: WatchesResponse) -> None:
+    if not watches.items:
         console.print("There are no watches. Start with: tga watches add NAME QUERY")
         return
     table = Table("id", "name", "kind", "query", "severity", "alerts", "unread", "state", box=None)
-    for watch in watches:
+    for watch in watches.items:
         state = "[yellow]paused[/]" if watch.paused_at else "[green]on[/]"
         row = (
             str(watch.watch_id),
             escape(watch.name),
-            watch.target.kind.value,
-            escape(watch.target.query),
-            watch.options.severity.value,
+            watch.kind.value,
+            escape(watch.query),
+            watch.severity.value,
         )
         table.add_row(*row, str(watch.alerts), str(watch.unread), state)
     console.print(table)
@@ -94,19 +100,19 @@ def add(  # noqa: PLR0913, PLR0917 -- the options of a watch
     begins, ends = _times(quiet)
 
     async def make(assembled: App) -> Watch:
-        known, zone = await tenant_named(assembled, tenant), assembled.settings.telemetry.time_zone
+        chosen_tenant, zone = await tenant_named(assembled, tenant), assembled.settings.telemetry.time_zone
         options = WatchOptions(
             severity=severity, quiet=quiet_hours(begins, ends), zone=zone, receivers=tuple(receiver or ())
         )
         target = WatchTarget(kind=kind, query=query, hours=hours, posts=posts)
-        stores = assembled.tenant(known.tenant_id)
-        made = await create_watch(
+        stores = assembled.tenant(chosen_tenant.tenant_id)
+        watch = await create_watch(
             name, target, options, stores=stores, created_by=ACTOR, now=datetime.now(UTC), zone=ZoneInfo(zone)
         )
         await record_change(
-            assembled, known.tenant_id, "create_watch", "/watches", name=name, kind=kind.value
+            assembled, chosen_tenant.tenant_id, "create_watch", "/watches", name=name, kind=kind.value
         )
-        return made
+        return watch
 
     console.print(f"Watch {with_app(make).watch_id} looks at what happens from now on.")
 
@@ -121,31 +127,22 @@ def preview(
     as_json: AsJson = False,
 ) -> None:
     """Show the alerts that a watch would have raised in the last 30 days."""
-    if as_json:
-        print_endpoint(
-            lambda ask: preview_endpoint(ask, kind=kind, query=query, hours=hours, posts=posts), tenant=tenant
-        )
-        return
+    show_endpoint(
+        lambda context: preview_watch(context, kind=kind, query=query, hours=hours, posts=posts),
+        _print_preview,
+        as_json=as_json,
+        tenant=tenant,
+        needs_redis=False,
+    )
 
-    async def look(assembled: App) -> tuple[WatchPreview, ZoneInfo]:
-        known, zone = await tenant_named(assembled, tenant), ZoneInfo(assembled.settings.telemetry.time_zone)
-        past_alerts = await preview_watch(
-            WatchTarget(kind=kind, query=query, hours=hours, posts=posts),
-            tenant_id=known.tenant_id,
-            stores=assembled.tenant(known.tenant_id),
-            index=assembled.meaning_search,
-            now=datetime.now(UTC),
-            zone=zone,
-        )
-        return past_alerts, zone
 
-    past_alerts, zone = with_app(look, needs_redis=False)
+def _print_preview(past_alerts: WatchPreviewResponse) -> None:
     if past_alerts.trouble:
-        console.print(words_of(past_alerts.trouble))
+        console.print(escape(past_alerts.trouble))
         return
-    more = "" if past_alerts.is_complete else "more than "
+    zone, more = zone_here(), "" if past_alerts.is_complete else "more than "
     console.print(f"It would have fired {more}{past_alerts.count} times in the last {past_alerts.days} days.")
-    for line in past_alerts.lines:
+    for line in past_alerts.items:
         console.print(
             Text(
                 f"{line.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {line.channel}  {line.kind}  "
@@ -165,40 +162,40 @@ def alerts(
     as_json: AsJson = False,
 ) -> None:
     """List alerts, newest first."""
-    if as_json:
-        print_endpoint(lambda ask: list_alerts(ask, unread=unread, limit=limit), tenant=tenant)
-        return
+    show_endpoint(
+        lambda context: list_alerts(context, unread=unread, limit=limit),
+        _print_alerts,
+        as_json=as_json,
+        tenant=tenant,
+        needs_redis=False,
+    )
 
-    async def look(assembled: App) -> tuple[tuple[Alert, ...], ZoneInfo]:
-        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
-        return (await newest_alerts(stores=stores, limit=limit, unread_only=unread)).alerts, ZoneInfo(
-            assembled.settings.telemetry.time_zone
-        )
 
-    newest, zone = with_app(look, needs_redis=False)
-    if not newest:
+def _print_alerts(newest: AlertsResponse) -> None:
+    zone = zone_here()
+    if not newest.items:
         console.print("There are no alerts.")
-    for alert in newest:
+    for alert in newest.items:
         head = Text(
             f"{alert.watch}  {alert.kind}  "
             f"{alert.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {alert.channel}  ",
             style="bold",
         )
-        console.print(head.append(link_of_alert(alert), style="blue"))
+        console.print(head.append(alert.link, style="blue"))
         if alert.text:
             console.print(Text(alert.text))
 
 
-@app.command()
-def seen(tenant: TenantName = "default") -> None:
+@app.command("seen")
+def mark_seen(tenant: TenantName = "default") -> None:
     """Mark all alerts as seen."""
 
     async def mark(assembled: App) -> int:
-        known = await tenant_named(assembled, tenant)
+        chosen_tenant = await tenant_named(assembled, tenant)
         marked = await see_alerts(
-            None, stores=assembled.tenant(known.tenant_id), by=ACTOR, until=datetime.now(UTC)
+            None, stores=assembled.tenant(chosen_tenant.tenant_id), by=ACTOR, until=datetime.now(UTC)
         )
-        await record_change(assembled, known.tenant_id, "see_alerts_of_tenant", "/alerts/seen")
+        await record_change(assembled, chosen_tenant.tenant_id, "see_alerts_of_tenant", "/alerts/seen")
         return marked
 
     console.print(f"Alerts marked as seen: {with_app(mark)}.")
@@ -223,9 +220,9 @@ def remove(watch_id: WatchId, tenant: TenantName = "default") -> None:
     """Delete a watch with its alerts."""
 
     async def end(assembled: App) -> None:
-        known = await tenant_named(assembled, tenant)
-        await delete_watch(watch_id, stores=assembled.tenant(known.tenant_id))
-        await record_change(assembled, known.tenant_id, "delete_watch", f"/watches/{watch_id}")
+        chosen_tenant = await tenant_named(assembled, tenant)
+        await delete_watch(watch_id, stores=assembled.tenant(chosen_tenant.tenant_id))
+        await record_change(assembled, chosen_tenant.tenant_id, "delete_watch", f"/watches/{watch_id}")
 
     with_app(end)
     console.print("The watch is deleted.")
@@ -233,20 +230,24 @@ def remove(watch_id: WatchId, tenant: TenantName = "default") -> None:
 
 def _pause(watch_id: UUID, tenant: str, *, is_paused: bool) -> None:
     async def change(assembled: App) -> None:
-        known = await tenant_named(assembled, tenant)
-        await pause_watch(watch_id, stores=assembled.tenant(known.tenant_id), is_paused=is_paused)
+        chosen_tenant = await tenant_named(assembled, tenant)
+        await pause_watch(watch_id, stores=assembled.tenant(chosen_tenant.tenant_id), is_paused=is_paused)
         await record_change(
-            assembled, known.tenant_id, "pause_watch" if is_paused else "resume_watch", f"/watches/{watch_id}"
+            assembled,
+            chosen_tenant.tenant_id,
+            "pause_watch" if is_paused else "resume_watch",
+            f"/watches/{watch_id}",
         )
 
     with_app(change)
 
 
 def _times(text: str) -> tuple[time | None, time | None]:
-    if not text:
-        return None, None
     begins, _, ends = text.partition("-")
     try:
-        return time.fromisoformat(begins.strip()), time.fromisoformat(ends.strip())
-    except ValueError as error:
-        raise typer.BadParameter("write it like 22:00-07:00", param_hint="--quiet") from error
+        times = parse_time_of_day(begins), parse_time_of_day(ends)
+    except Rejected as error:
+        raise typer.BadParameter(QUIET_WRONG, param_hint="--quiet") from error
+    if text and None in times:
+        raise typer.BadParameter(QUIET_WRONG, param_hint="--quiet")
+    return times

@@ -70,21 +70,20 @@ class RiskAssessment:
 
 STATES = {
     AccountState.BANNED: RiskReason(
-        Risk.LOST, Reason("risk_banned", "Telegram has banned it; only Telegram can give it back")
+        Risk.LOST, Reason("risk_banned", "Telegram banned it; only Telegram can restore it")
     ),
     AccountState.LOGGED_OUT: RiskReason(
         Risk.LOST,
         Reason(
             "risk_logged_out",
-            "its login was ended at Telegram; if it was not you, look at Settings, Devices, "
-            "then log in again",
+            "Telegram ended its login; if you did not do this, check Settings → Devices, then log in again",
         ),
     ),
     AccountState.QUARANTINED: RiskReason(
         Risk.AT_RISK,
-        Reason("risk_quarantined", "it is in quarantine; nothing is sent until a person resumes it"),
+        Reason("risk_quarantined", "it is in quarantine and sends nothing until a person resumes it"),
     ),
-    AccountState.PAUSED: RiskReason(Risk.SAFE, Reason("risk_paused", "it is paused, so nothing is sent")),
+    AccountState.PAUSED: RiskReason(Risk.SAFE, Reason("risk_paused", "it is paused, so it sends nothing")),
     AccountState.NEW: RiskReason(Risk.SAFE, Reason("risk_new", "nobody is logged in yet")),
     AccountState.LOGGING_OUT: RiskReason(Risk.SAFE, Reason("risk_logging_out", "it is being logged out")),
 }
@@ -113,24 +112,24 @@ def assess_risk(
 def _of_state(
     state: AccountState, state_reason: Reason | None, *, is_held: bool, overdue: int
 ) -> Iterator[RiskReason]:
-    known = STATES.get(state)
-    if known is not None:
+    state_risk = STATES.get(state)
+    if state_risk is not None:
         why = (
-            Reason("risk_because", "{risk} ({why})", risk=known.why, why=state_reason)
+            Reason("risk_because", "{risk} ({why})", risk=state_risk.why, why=state_reason)
             if state_reason
-            else known.why
+            else state_risk.why
         )
-        yield RiskReason(known.risk, why)
+        yield RiskReason(state_risk.risk, why)
     elif not is_held:
         yield RiskReason(
             Risk.CAREFUL,
-            Reason("risk_not_running", "no process uses it at this moment; is the ingest role running?"),
+            Reason("risk_not_running", "no process uses it right now; check that the ingest role is running"),
         )
     elif overdue:
         why = Reason(
             "risk_overdue",
-            "{count} of its channels waits longer than planned: the account is at the limit of its requests",
-            "{count} of its channels wait longer than planned: the account is at the limit of its requests",
+            "{count} of its channels waits longer than planned: the account has reached its request limit",
+            "{count} of its channels wait longer than planned: the account has reached its request limit",
             count=overdue,
         )
         yield RiskReason(Risk.CAREFUL, why)
@@ -142,8 +141,8 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     if left > 0:
         why = Reason(
             "risk_blocked",
-            "Telegram has blocked {method} for {duration}; the program waits, "
-            "do not use the account elsewhere meanwhile",
+            "Telegram blocked {method} for {duration}; the program waits. Do not use the account "
+            "elsewhere meanwhile",
             method=method,
             duration=_duration(left),
         )
@@ -151,8 +150,7 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     if use.pace < SLOW:
         why = Reason(
             "risk_limited_repeatedly",
-            "Telegram has limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers "
-            "slowly",
+            "Telegram limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers slowly",
             method=method,
             pace=use.pace,
         )
@@ -160,7 +158,7 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     elif use.pace < 1:
         why = Reason(
             "risk_limited",
-            "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed",
+            "Telegram limited {method} recently: it runs at {pace:.0%} of its speed",
             method=method,
             pace=use.pace,
         )

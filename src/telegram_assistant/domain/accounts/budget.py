@@ -88,7 +88,7 @@ class Cost:
     units: float = 1.0
     is_first_page: bool = True
 
-    def of(self, limit: Limit) -> float:
+    def amount_of(self, limit: Limit) -> float:
         return 0.0 if limit.only_first_pages and not self.is_first_page else self.units
 
 
@@ -118,8 +118,8 @@ class Meter:
 
     def seconds_until(self, now: float, *costs: Cost) -> float:
         """How long until the budget allows the last of these requests."""
-        have, pace = self._refilled(now), self.pace_at(now)
-        needs = (sum(cost.of(limit) for cost in costs) for limit in self.budget.limits)
+        have, pace = self.tokens_at(now), self.pace_at(now)
+        needs = (sum(cost.amount_of(limit) for cost in costs) for limit in self.budget.limits)
         missing = (max(0.0, need - left - ROUNDING) for need, left in zip(needs, have, strict=True))
         return max(
             tokens / (limit.per_second * pace)
@@ -129,7 +129,8 @@ class Meter:
     def take(self, now: float, cost: Cost) -> "Meter":
         """The meter after a request, which must have waited for its turn."""
         left = tuple(
-            have - cost.of(limit) for have, limit in zip(self._refilled(now), self.budget.limits, strict=True)
+            have - cost.amount_of(limit)
+            for have, limit in zip(self.tokens_at(now), self.budget.limits, strict=True)
         )
         return replace(self, tokens=left, at=now)
 
@@ -138,13 +139,10 @@ class Meter:
         return replace(
             self,
             tokens=tuple(
-                left + cost.of(limit) for left, limit in zip(self.tokens, self.budget.limits, strict=True)
+                left + cost.amount_of(limit)
+                for left, limit in zip(self.tokens, self.budget.limits, strict=True)
             ),
         )
-
-    def left(self, now: float) -> tuple[float, ...]:
-        """The tokens left of each limit."""
-        return self._refilled(now)
 
     def blocked_seconds(self, now: float) -> float:
         return max(0.0, self.blocked_until - now)
@@ -154,7 +152,7 @@ class Meter:
         slower = max(SLOWEST, self.pace_at(now) * SLOWDOWN) if self.budget.slows_down else 1.0
         return replace(
             self,
-            tokens=self._refilled(now),
+            tokens=self.tokens_at(now),
             at=now,
             blocked_until=max(self.blocked_until, now + seconds),
             pace=slower,
@@ -165,11 +163,12 @@ class Meter:
         """How fast the budget refills: 1 is full speed."""
         return min(1.0, self.pace + RECOVERY_PER_HOUR * max(0.0, now - self.paced_at) / HOUR)
 
-    def kept(self, now: float) -> SavedMeter:
-        tokens = self._refilled(now) if self.budget.is_kept else None
+    def take_snapshot(self, now: float) -> SavedMeter:
+        tokens = self.tokens_at(now) if self.budget.is_kept else None
         return SavedMeter(blocked_seconds=self.blocked_seconds(now), tokens=tokens, pace=self.pace_at(now))
 
-    def _refilled(self, now: float) -> tuple[float, ...]:
+    def tokens_at(self, now: float) -> tuple[float, ...]:
+        """The tokens left of each limit."""
         passed, pace = max(0.0, now - self.at), self.pace_at(now)
         return tuple(
             min(limit.burst, left + limit.per_second * pace * passed)
@@ -182,12 +181,16 @@ def meter_of(budget: MethodBudget, saved_meter: SavedMeter | None, now: float) -
     if saved_meter is None:
         tokens = tuple(limit.burst if budget.is_kept else 0.0 for limit in budget.limits)
         return Meter(budget, tokens, now)
-    known = saved_meter.tokens is not None and len(saved_meter.tokens) == len(budget.limits)
-    tokens = saved_meter.tokens if known and saved_meter.tokens is not None else (0.0,) * len(budget.limits)
+    has_known_tokens = saved_meter.tokens is not None and len(saved_meter.tokens) == len(budget.limits)
+    tokens = (
+        saved_meter.tokens
+        if has_known_tokens and saved_meter.tokens is not None
+        else (0.0,) * len(budget.limits)
+    )
     return Meter(
         budget,
         tokens,
-        at=now - saved_meter.tokens_age_seconds if known else now,
+        at=now - saved_meter.tokens_age_seconds if has_known_tokens else now,
         blocked_until=now + saved_meter.blocked_seconds,
         pace=saved_meter.pace,
         paced_at=now - saved_meter.pace_age_seconds,

@@ -10,9 +10,7 @@ from uuid import UUID
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.reasons import Reason
 
-INTERRUPTED = Reason(
-    "login_interrupted", "the login was interrupted, because the ingest role was stopped; start again"
-)
+INTERRUPTED = Reason("login_interrupted", "the ingest role stopped and interrupted the login; start again")
 
 
 class LoginWay(StrEnum):
@@ -59,7 +57,7 @@ class LoginAttempt:
     answered: int
     """The last question that was answered."""
     public_key: bytes | None
-    shown: bytes | None
+    prompt: bytes | None
     error: Reason | None
     created_at: datetime
     expires_at: datetime

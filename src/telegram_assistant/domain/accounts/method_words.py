@@ -5,7 +5,7 @@ from telegram_assistant.reasons import Reason, quote
 _PURPOSES = {
     "auth.sendCode": Reason("method_sends_codes", "sending login codes"),
     "channels.getFullChannel": Reason("method_reads_details", "reading channel details"),
-    "channels.getMessages": Reason("method_checks_posts", "reading single posts again"),
+    "channels.getMessages": Reason("method_checks_posts", "rereading single posts"),
     "channels.joinChannel": Reason("method_joins", "joining channels"),
     "connect": Reason("method_connects", "connecting to Telegram"),
     "contacts.resolveUsername": Reason("method_looks_up", "looking up channels by name"),

@@ -59,9 +59,9 @@ def load_proxy(text: str) -> Proxy:
 
 @dataclass(frozen=True, slots=True)
 class EnteredSecret:
-    """A secret that the operator has entered; `shown` is the part of it that pages may show."""
+    """A secret that the operator has entered; `visible_part` is the part of it that pages may show."""
 
-    shown: str
+    visible_part: str
     entered_by: str
     entered_at: datetime
 

@@ -29,14 +29,14 @@ class Freshness:
     since: datetime
     promised: timedelta
     posts: int
-    kept: int
+    on_time: int
     """Posts that were stored within the promised time."""
     median_seconds: float | None
     slowest_seconds: float | None
 
     @property
-    def kept_share(self) -> float | None:
-        return self.kept / self.posts if self.posts else None
+    def on_time_share(self) -> float | None:
+        return self.on_time / self.posts if self.posts else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,12 @@ class ChannelActivity:
     """Everything that is stored, counted up to MAX_COUNTED."""
 
     def posts_per_day(self, now: datetime) -> float:
-        """Over at least one day: the first hour of a new channel says nothing about its days."""
-        return self.posts / max(1.0, (now - self.since) / timedelta(days=1))
+        return posts_per_day(self.posts, since=self.since, now=now)
+
+
+def posts_per_day(posts: int, *, since: datetime, now: datetime) -> float:
+    """Over at least one day: the first hour of a new channel says nothing about its days."""
+    return posts / max(1.0, (now - since) / timedelta(days=1))
 
 
 MAX_COUNTED = 10_000

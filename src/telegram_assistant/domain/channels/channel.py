@@ -59,7 +59,7 @@ class Reference:
         return ADDRESSES[self.kind] + self.name
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The reference for display.
 
         Invitations and folder links give access to channels, so they are shortened.
@@ -97,7 +97,7 @@ def parse_reference(text: str) -> Reference:
     raise Rejected(
         Reason(
             "reference_invalid",
-            "{written!r} names no channel; write @name, https://t.me/name or an invitation like "
+            "{written!r} is not a channel; write @name, https://t.me/name or an invitation like "
             "https://t.me/+AbCdEf",
             written=written[:80],
         )

@@ -72,26 +72,26 @@ SPENDS = {
 FASTER = Reason(
     "faster_than_names",
     "folders, t.me/addlist links and the list of joined channels are faster: they need no name look-ups; "
-    "public previews need no account at all",
+    "public previews need no account",
 )
 TOO_MANY = Reason(
     "too_many_open_requests",
-    "you have {max_requests:,} open requests, and more are not accepted; {faster}",
+    "you already have {max_requests:,} open requests, the maximum; {faster}",
     max_requests=MAX_OPEN_REQUESTS,
     faster=FASTER,
 )
 NO_ACCOUNT = Reason(
     "no_account_for_request",
-    "no account can do it: log one in, or read public channels without one (PREVIEWS_ENABLED)",
+    "no account can do it: log one in, or ask the operator to switch on reading without one",
 )
-NO_OWN_ACCOUNT = Reason("own_account_needed", "it needs an account of your own: log one in")
+NO_OWN_ACCOUNT = Reason("own_account_needed", "this needs an account of your own: log one in")
 NOT_RUNNING = Reason(
-    "account_not_running", "no process uses the account at the moment: is the ingest role running?"
+    "account_not_running", "no process uses the account right now; check that the ingest role is running"
 )
-TAKEN = Reason("request_taken", "it is being looked up now")
+TAKEN = Reason("request_taken", "its look-up is in progress")
 NEXT = Reason("request_next", "it is next")
-JOINED = Reason("joined_channels", "the channels that the account has joined")
-LISTING = Reason("list_of_joined_channels", "the list of what the account has joined")
+JOINED = Reason("joined_channels", "channels that the account has joined")
+LISTING = Reason("list_of_joined_channels", "list of joined channels")
 
 
 def named_folder(title: str) -> Reason:
@@ -122,7 +122,7 @@ class RequestFate(StrEnum):
         )
 
     @classmethod
-    def of(cls, state: RequestState, *, was_followed: bool) -> "RequestFate":
+    def from_state(cls, state: RequestState, *, was_followed: bool) -> "RequestFate":
         if state is RequestState.DONE:
             return cls.ALREADY_FOLLOWED if was_followed else cls.FOLLOWED
         return cls.WAITING if state is RequestState.OPEN else cls.FAILED
@@ -203,10 +203,8 @@ def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[Servi
 
 def _why(kind: RequestKind, account: ServingAccount) -> Reason:
     if account.is_blocked(kind):
-        return Reason(
-            "account_waits_with", "Telegram asks the account to wait with {what}", what=SPENDS[kind]
-        )
-    return Reason("account_used_up", "the account has used up its {what} for now", what=SPENDS[kind])
+        return Reason("account_waits_with", "Telegram asks the account to pause {what}", what=SPENDS[kind])
+    return Reason("account_used_up", "the account has reached its limit of {what} for now", what=SPENDS[kind])
 
 
 def _ahead(position: int) -> Reason:

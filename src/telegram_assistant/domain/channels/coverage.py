@@ -65,12 +65,12 @@ class Known:
         return MessageId(min(self.top.high, self.floor_id - 1 if stored is None else stored))
 
 
-def is_unread(message_id: MessageId, known: Known | None) -> bool:
+def is_unread(message_id: MessageId, known_ranges: Known | None) -> bool:
     """Whether the id is outside the highest range.
 
     A page may reach below that range: a run that died left a gap there.
     """
-    return known is None or message_id not in known.top
+    return known_ranges is None or message_id not in known_ranges.top
 
 
 def closes(page: IdRange, edge: MessageId) -> bool:
@@ -109,14 +109,14 @@ class CoverageState(StrEnum):
 
 PREVIEW_SEES = Reason(
     "preview_sees",
-    "read by public preview: no service details, rounded counts, no media originals; "
-    "deleted and restricted posts are not seen",
+    "read from its public preview: no service details, rounded counts, no original files; deleted and "
+    "restricted posts are invisible",
 )
 NO_ACCOUNT = Reason("no_account_opens_channel", "no account can open it yet")
-FIRST_POLL = Reason("first_poll_to_come", "the first poll is to come")
-FIRST_PREVIEW = Reason("first_preview_to_come", "the first look at its public preview is to come")
-PAST_TO_READ = Reason("past_to_read", "the past is to be read")
-NEXT_PLAN = Reason("next_plan_fills", "the next plan fills it")
+FIRST_POLL = Reason("first_poll_to_come", "the first poll is pending")
+FIRST_PREVIEW = Reason("first_preview_to_come", "the first check of its public preview is pending")
+PAST_TO_READ = Reason("past_to_read", "the history is not read yet")
+NEXT_PLAN = Reason("next_plan_fills", "the next plan will fill it")
 ACCOUNT_WAITS = Reason("account_waits", "Telegram asks the account to wait")
 
 
@@ -189,7 +189,7 @@ def _preview_status(facts: CoverageFacts) -> CoverageStatus:
     if not facts.was_previewed:
         return CoverageStatus(CoverageState.WAITING, FIRST_PREVIEW, facts.previews_blocked_until)
     why = (
-        Reason("preview_waits", "the site asks to wait; {sees}", sees=PREVIEW_SEES)
+        Reason("preview_waits", "the site asked for a pause; {sees}", sees=PREVIEW_SEES)
         if facts.previews_blocked_until
         else PREVIEW_SEES
     )

@@ -40,9 +40,9 @@ class ChannelHealth(StrEnum):
 
 WORST_FIRST = tuple(ChannelHealth)
 UNFINISHED = frozenset({CoverageState.FILLING, CoverageState.MISSING})
-OPENS_LATER = Reason("health_opens_later", "it is read as soon as one of your accounts can open it")
+OPENS_LATER = Reason("health_opens_later", "it will be read as soon as one of your accounts can open it")
 FOLLOW_AGAIN = Reason("health_follow_again", "follow it again when one of your accounts can open it")
-AT_ITS_TURN = Reason("health_at_its_turn", "it is read when its turn comes")
+AT_ITS_TURN = Reason("health_at_its_turn", "it will be read at its turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def assess_health(
             Reason("health_next_attempt", "next attempt at {at:%Y-%m-%d %H:%M}", at=parked_until),
         )
     goes_on = (
-        Reason("health_goes_on", "it goes on at {at:%Y-%m-%d %H:%M}", at=status.until)
+        Reason("health_goes_on", "it continues at {at:%Y-%m-%d %H:%M}", at=status.until)
         if status.until
         else AT_ITS_TURN
     )

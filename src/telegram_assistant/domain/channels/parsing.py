@@ -85,10 +85,10 @@ def start_of(
 
     The historical window is a minimum: older unread posts are read too.
     """
-    known = mark or last_parsed_at
-    if known is None:
+    read_until = mark or last_parsed_at
+    if read_until is None:
         return now - window
-    return known - overlap if mode is Mode.INCREMENTAL else min(now - window, known - overlap)
+    return read_until - overlap if mode is Mode.INCREMENTAL else min(now - window, read_until - overlap)
 
 
 def quiet_hours(now: datetime, zone: ZoneInfo) -> tuple[bool, str]:

@@ -117,14 +117,14 @@ def wait_seconds(
         usual = level * profile[hour_of_week(now + passed)]
         extra = (burst - FOLLOWING * usual) * math.exp(-FADING * passed)
         lasts = min(HOUR - (now + passed) % HOUR, max_seconds - passed)
-        more_posts, more_waited = _expected(usual, extra, posts, lasts)
+        more_posts, more_waited = _estimate_posts(usual, extra, posts, lasts)
         if waited + more_waited >= goal:
             return max(SHORTEST_SECONDS, passed + _until(usual, extra, posts, goal - waited))
         passed, posts, waited = passed + lasts, posts + more_posts, waited + more_waited
     return max(SHORTEST_SECONDS, max_seconds)
 
 
-def _expected(usual: float, extra: float, posts: float, seconds: float) -> tuple[float, float]:
+def _estimate_posts(usual: float, extra: float, posts: float, seconds: float) -> tuple[float, float]:
     """New posts within some seconds at usual + extra * exp(-FADING * t),
     and the post-seconds that they and earlier ones wait.
     """
@@ -143,7 +143,7 @@ def _until(usual: float, extra: float, posts: float, goal: float) -> float:
     )
     step = math.inf
     while abs(step) > EXACT_SECONDS:
-        new, waited = _expected(usual, extra, posts, seconds)
+        new, waited = _estimate_posts(usual, extra, posts, seconds)
         step = (waited - goal) / (posts + new)
         seconds -= step
     return seconds
@@ -171,13 +171,13 @@ def profile_of(counts: Sequence[int], pooled: Profile) -> Profile:
     """The profile from posts of whole weeks, counted by `hour_of_week`;
     with few posts the pooled profile of all channels dominates.
     """
-    known = sum(counts) + OWN_POSTS
+    total_weight = sum(counts) + OWN_POSTS
     smooth = [
         (counts[part + (hour - 1) % 24] + 2 * counts[part + hour] + counts[part + (hour + 1) % 24]) / 4
         for part in (0, 24)
         for hour in range(24)
     ]
     return tuple(
-        (168 / days * own + OWN_POSTS * shared) / known
+        (168 / days * own + OWN_POSTS * shared) / total_weight
         for own, shared, days in zip(smooth, pooled, DAYS_A_WEEK, strict=True)
     )

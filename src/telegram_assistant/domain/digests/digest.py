@@ -16,8 +16,8 @@ class Novelty(StrEnum):
     """Why a story is in a digest."""
 
     NEW = "new"
-    GROWN = "grown"
-    """It was told before, and there are new facts."""
+    UPDATED = "grown"
+    """It was told before, and there are new facts. Digests are stored with the value."""
     CORRECTED = "corrected"
     """It was told before, and a post of it was edited or deleted since."""
 
@@ -51,6 +51,8 @@ class DigestStory:
     """The provider's model that wrote the sentences; empty if they stand in the posts word for word."""
     checks: SentenceChecks = NO_CHECKS
     """What code left out of the provider's text, and what it replaced."""
+    before: str = ""
+    """The headline until now, where the headline is what is new in a known story."""
 
     @property
     def story_id(self) -> PostId:
@@ -58,7 +60,7 @@ class DigestStory:
 
     @property
     def text(self) -> str:
-        return "\n".join((self.headline, *(sentence.text for sentence in self.sentences)))
+        return "\n".join((self.headline, self.before, *(sentence.text for sentence in self.sentences)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def delivery_id_of(digest_id: UUID, receiver_id: UUID) -> UUID:
     return uuid5(digest_id, str(receiver_id))
 
 
-def covered_before(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
+def find_covered_stories(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
     """What earlier digests told of a story that has one of these posts."""
-    known = set(posts)
-    return tuple(story for digest in earlier for story in digest.stories if known & set(story.posts))
+    post_ids = set(posts)
+    return tuple(story for digest in earlier for story in digest.stories if post_ids & set(story.posts))

@@ -78,20 +78,20 @@ class Interest:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class InterestMatch:
     """Which topics a text touches, and how much more its story weighs."""
 
     topics: tuple[str, ...] = ()
     factor: float = 1.0
 
 
-def clamped(weight: float) -> float:
+def clamp_weight(weight: float) -> float:
     return max(-MAX_WEIGHT, min(MAX_WEIGHT, weight))
 
 
-def touched_by(matching: Sequence[Interest]) -> Touched:
+def interest_match_of(matching: Sequence[Interest]) -> InterestMatch:
     """The effect of the interests that match a text."""
-    return Touched(
+    return InterestMatch(
         tuple(interest.topic for interest in matching if interest.weight > 0),
-        2.0 ** clamped(sum(interest.weight for interest in matching)),
+        2.0 ** clamp_weight(sum(interest.weight for interest in matching)),
     )

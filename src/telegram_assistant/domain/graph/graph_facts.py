@@ -76,7 +76,7 @@ class Contribution:
 
 def contribution_of(post: Post, facts: PostFacts) -> Contribution:
     came = post.forwarded_from
-    understood = list(_understood(facts))
+    understood = list(_list_visible_tags(facts))
     return Contribution(
         post.id,
         post.posted_at,
@@ -102,7 +102,7 @@ def page_of(url: str) -> str:
     return page if len(page) <= MAX_URL_LENGTH else url
 
 
-def _understood(facts: PostFacts) -> Iterator[tuple[Visibility, Data]]:
+def _list_visible_tags(facts: PostFacts) -> Iterator[tuple[Visibility, Data]]:
     by_provider = facts.tags.get(Tier.PROVIDER)
     if (local := facts.tags.get(Tier.LOCAL)) is not None:
         yield Visibility.ALL if by_provider is None else Visibility.LOCAL, local

@@ -116,18 +116,18 @@ def sniff_content_type(first: bytes) -> ContentType:  # noqa: PLR0911 -- one for
     return ContentType.MP3 if _MP3_FRAME.match(first) else ContentType.OTHER
 
 
-def safe_file_name(wanted: str | None, content_type: ContentType, *, otherwise: str) -> str:
+def safe_file_name(wanted_name: str | None, content_type: ContentType, *, otherwise: str) -> str:
     """A name without folders, control characters and tricks.
 
     Its extension is that of the content type, if that is known.
     """
-    name = _clean(wanted or "") or otherwise
+    name = _clean(wanted_name or "") or otherwise
     stem, dot, extension = name.rpartition(".")
     if not (stem and dot and len(extension) <= MAX_EXTENSION_CHARACTERS):
         stem, extension = name, ""
-    known = EXTENSIONS.get(content_type, ())
-    if known and extension.lower() not in known:
-        stem, extension = name, known[0]
+    known_extensions = EXTENSIONS.get(content_type, ())
+    if known_extensions and extension.lower() not in known_extensions:
+        stem, extension = name, known_extensions[0]
     stem = stem[:MAX_NAME_CHARACTERS].rstrip(". ") or otherwise
     return f"{stem}.{extension}" if extension else stem
 

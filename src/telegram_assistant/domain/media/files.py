@@ -10,7 +10,7 @@ from telegram_assistant.reasons import Reason
 
 MAX_ATTEMPTS = 4
 """After so many attempts a file is given up."""
-NO_PLACE = Reason("no_place_for_files", "there is no place for files: set S3_ENDPOINT or FILES_DIR")
+NO_PLACE = Reason("no_place_for_files", "no storage for files is configured: set S3_ENDPOINT or FILES_DIR")
 
 
 class MediaKind(StrEnum):
@@ -54,19 +54,20 @@ class SkipReason(StrEnum):
 
 
 _WORDS = {
-    SkipReason.KIND: Reason("media_kind_not_kept", "stickers are not kept"),
-    SkipReason.VANISHES: Reason("media_vanishes", "its author wants it to vanish"),
-    SkipReason.UNAVAILABLE: Reason("media_unavailable", "Telegram does not say where it is"),
-    SkipReason.SIZE: Reason("media_too_large", "larger than MEDIA_MAX_BYTES"),
+    SkipReason.KIND: Reason("media_kind_not_kept", "stickers are not stored"),
+    SkipReason.VANISHES: Reason("media_vanishes", "its author set it to disappear"),
+    SkipReason.UNAVAILABLE: Reason("media_unavailable", "Telegram does not give its location"),
+    SkipReason.SIZE: Reason("media_too_large", "larger than this server stores"),
     SkipReason.NO_PLACE: NO_PLACE,
-    SkipReason.NOT_WANTED: Reason("media_not_wanted", "nobody who follows the channel wants its media"),
+    SkipReason.NOT_WANTED: Reason("media_not_wanted", "nobody who follows the channel wants its files"),
     SkipReason.PROTECTED: Reason(
         "media_protected",
-        "the channel is private or protects its content; a subscription may keep its media all the same "
+        "the channel is private or protects its content; a subscription can still store its files "
         "(keeps_protected)",
     ),
     SkipReason.QUOTA: Reason(
-        "media_over_quota", "the quota of everybody who wants it is used up; it comes back when there is room"
+        "media_over_quota",
+        "the quota of everyone who wants it is used up; it will be downloaded when there is space",
     ),
 }
 
@@ -176,7 +177,7 @@ def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRul
     return reason
 
 
-NOBODY = Terms(is_closed=True)
+CLOSED_TERMS = Terms(is_closed=True)
 """The terms of an unknown channel."""
 
 

@@ -55,12 +55,12 @@ class Unavailability(StrEnum):
 
 
 _WORDS = {
-    Unavailability.WAITING: Reason("media_waiting", "this file has not been fetched yet"),
-    Unavailability.SKIPPED: Reason("media_skipped", "this file is not kept"),
-    Unavailability.GIVEN_UP: Reason("media_given_up", "this file could not be fetched from Telegram"),
+    Unavailability.WAITING: Reason("media_waiting", "this file has not been downloaded yet"),
+    Unavailability.SKIPPED: Reason("media_skipped", "this file is not stored"),
+    Unavailability.GIVEN_UP: Reason("media_given_up", "this file could not be downloaded from Telegram"),
     Unavailability.NO_PLACE: SkipReason.NO_PLACE.words,
     Unavailability.LOST: Reason(
-        "media_lost", "this file is missing in the store; the next `tga media sweep` has it fetched again"
+        "media_lost", "this file is missing in the store; the next `tga media sweep` downloads it again"
     ),
     Unavailability.NO_THUMBNAIL: Reason("media_no_thumbnail", "this file has no thumbnail"),
 }
@@ -79,7 +79,7 @@ class MediaUnavailable(Conflicting):
         super().__init__(
             _WORDS[why]
             if skip_reason is None
-            else Reason("media_skipped_because", "this file is not kept: {why}", why=skip_reason.words)
+            else Reason("media_skipped_because", "this file is not stored: {why}", why=skip_reason.words)
         )
         self.why = why
         self.skip_reason = skip_reason

@@ -44,23 +44,21 @@ class VisionDecision(StrEnum):
 
 
 _WORDS = {
-    VisionDecision.LOOK: Reason("vision_looks", "it is looked at"),
+    VisionDecision.LOOK: Reason("vision_looks", "it is being analysed"),
     VisionDecision.HERE_ONLY: Reason(
         "vision_here_only",
-        "it is read on this machine only: nobody who follows the channel lets it go to a provider",
+        "it is read on this server only: nobody who follows the channel allows sending it to a provider",
     ),
     VisionDecision.PROTECTED: Reason(
-        "vision_protected", "it is read on this machine only: its channel protects what it shows"
+        "vision_protected", "it is read on this server only: its channel protects its content"
     ),
-    VisionDecision.OFF: Reason(
-        "vision_off", "who follows the channel does not want its posts understood (ai_policy off)"
-    ),
+    VisionDecision.OFF: Reason("vision_off", "its followers do not want its posts analysed (ai_policy off)"),
     VisionDecision.NO_PLACE: NO_PLACE,
-    VisionDecision.ABSENT: Reason("vision_absent", "its bytes are not kept here"),
-    VisionDecision.FILM: Reason("vision_film", "it is a film, and no picture of it is kept"),
-    VisionDecision.SOUND: Reason("vision_sound", "there is nothing to see in it"),
-    VisionDecision.PAPER: Reason("vision_paper", "it is a paper, and papers are not read"),
-    VisionDecision.NO_PICTURE: Reason("vision_no_picture", "it is no picture"),
+    VisionDecision.ABSENT: Reason("vision_absent", "its file is not stored here"),
+    VisionDecision.FILM: Reason("vision_film", "it is a video without a stored preview picture"),
+    VisionDecision.SOUND: Reason("vision_sound", "it has no picture"),
+    VisionDecision.PAPER: Reason("vision_paper", "it is a document, and documents are not read"),
+    VisionDecision.NO_PICTURE: Reason("vision_no_picture", "it is not a picture"),
     VisionDecision.TOO_LARGE: Reason("vision_too_large", "it is larger than 20 MB"),
     VisionDecision.TOO_SMALL: Reason("vision_too_small", "it is too small to show anything"),
 }

@@ -29,7 +29,7 @@ class Seen:
         }
 
     @classmethod
-    def of(cls, data: Mapping[str, Json]) -> "Seen":
+    def from_data(cls, data: Mapping[str, Json]) -> "Seen":
         """Reads a stored result; missing values are empty or False."""
         return cls(
             str(data.get("description") or ""),
@@ -53,7 +53,7 @@ class FileVision:
     is_failed: bool = False
     is_document: bool = False
 
-    def seen(self, tier: Tier) -> Seen | None:
+    def result_of(self, tier: Tier) -> Seen | None:
         """The result for a tier; the local result stands in for a missing provider's."""
         return self.local if tier is Tier.LOCAL else self.provider or self.local
 
@@ -68,7 +68,7 @@ def status_of(sights: Sequence[FileVision]) -> str:
 def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     """A post's row of a tier: the results of its files, and their summary."""
     ordered = sorted(sights, key=lambda sight: sight.ordinal)
-    seen = [sight.seen(tier) or Seen(is_document=sight.is_document) for sight in ordered]
+    seen = [sight.result_of(tier) or Seen(is_document=sight.is_document) for sight in ordered]
     files = [
         {
             "ordinal": sight.ordinal,
@@ -100,7 +100,7 @@ def _album(items: Sequence[int], rows: Mapping[int, Mapping[str, Json]]) -> dict
     looked_at = [item for item in items if item in rows]
     statuses = {str(rows[item].get("status")) for item in looked_at}
     status = next((outcome for outcome in (ANALYZED, FAILED) if outcome in statuses), SKIPPED)
-    together = _together([Seen.of(rows[item]) for item in looked_at])
+    together = _together([Seen.from_data(rows[item]) for item in looked_at])
     return {"status": status, **together.as_json(), "message_ids": list(items), "looked_at": looked_at}
 
 

@@ -23,6 +23,7 @@ MAX_CHANGES = 100
 
 Nobody reads more, and a page of edits with a thousand each would delay other requests.
 """
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+|\n+")
 MAX_DEPTH = 4
 """The most passes over the same words."""
 STEP_SIZE = 3
@@ -56,13 +57,13 @@ type _Run = tuple[int, int, int]
 
 def difference(before: str, after: str) -> Difference:
     """Compares the texts word by word. An edit of more than `MAX_CHANGES` counts as a replacement."""
-    steps = _compared(before, after, max_words=MAX_WORDS)
+    steps = _compare_texts(before, after, max_words=MAX_WORDS)
     return steps if len(steps) <= (MAX_CHANGES + 1) * STEP_SIZE else replacement(before, after)
 
 
 def replacement(before: str, after: str) -> Difference:
     """Treats everything between the common ends as replaced. Takes time linear in the length of the texts."""
-    return _compared(before, after, max_words=0)
+    return _compare_texts(before, after, max_words=0)
 
 
 def pieces_of(steps: Difference | None, before: str, after: str) -> tuple[Piece, ...]:
@@ -77,7 +78,40 @@ def pieces_of(steps: Difference | None, before: str, after: str) -> tuple[Piece,
     return tuple(piece for piece in pieces if piece.text)
 
 
-def _compared(before: str, after: str, *, max_words: int) -> Difference:
+def first_changed_sentence(pieces: Sequence[Piece], *, max_letters: int = 90) -> tuple[Piece, ...]:
+    """The pieces of the first sentence in which a word or a number changed, each cut to so many letters."""
+    place = next((place for place, piece in enumerate(pieces) if _is_changed_word(piece)), None)
+    if place is None:
+        return ()
+    while place and pieces[place - 1].change is not PieceChange.SAME:
+        place -= 1
+    line = [Piece(PieceChange.SAME, _last_words(pieces[place - 1].text, max_letters))] if place else []
+    for piece in pieces[place:]:
+        if piece.change is not PieceChange.SAME:
+            line.append(Piece(piece.change, _first_words(piece.text, max_letters)))
+            continue
+        sentence_end = _SENTENCE_ENDS.search(piece.text)
+        if sentence_end or len(piece.text) > max_letters:
+            line.append(Piece(piece.change, _first_words(_SENTENCE_ENDS.split(piece.text)[0], max_letters)))
+            break
+        line.append(piece)
+    return tuple(piece for piece in line if piece.text)
+
+
+def _is_changed_word(piece: Piece) -> bool:
+    return piece.change is not PieceChange.SAME and any(letter.isalnum() for letter in piece.text)
+
+
+def _first_words(text: str, max_letters: int) -> str:
+    return text if len(text) <= max_letters else text[:max_letters].rsplit(maxsplit=1)[0] + "…"
+
+
+def _last_words(text: str, max_letters: int) -> str:
+    sentence = _SENTENCE_ENDS.split(text)[-1]
+    return sentence if len(sentence) <= max_letters else "…" + sentence[-max_letters:].partition(" ")[2]
+
+
+def _compare_texts(before: str, after: str, *, max_words: int) -> Difference:
     if max(len(before), len(after)) > MAX_CHARACTERS:
         return 0, len(before), len(after)
     old, new = _WORDS.findall(before), _WORDS.findall(after)

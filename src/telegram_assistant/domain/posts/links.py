@@ -1,10 +1,10 @@
 """The links in a post, and the link to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.posts.post import TextEntity
+from telegram_assistant.domain.posts.post import Post, TextEntity
 
 MAX_URL_LENGTH = 2000
 USUAL_PORTS = {"http": ":80", "https": ":443"}
@@ -43,6 +43,23 @@ def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
         if normal is not None:
             urls[normal] = None
     return tuple(urls)
+
+
+def addresses_of(post: Post) -> tuple[str, ...]:
+    """The distinct web addresses behind the words and the buttons of a post."""
+    buttons = post.facts.get("buttons")
+    behind_buttons = (
+        [
+            url
+            for button in buttons
+            if isinstance(button, Mapping)
+            and isinstance(address := button.get("url"), str)
+            and (url := normal_url(address)) is not None
+        ]
+        if isinstance(buttons, Sequence) and not isinstance(buttons, str)
+        else []
+    )
+    return tuple(dict.fromkeys((*urls_of(post.text, post.entities), *behind_buttons)))
 
 
 def normal_url(address: str) -> str | None:

@@ -1,4 +1,6 @@
-"""How an edit changed what a post says: a number, a name, a date, a negation, or how certain it is."""
+"""How an edit changed what a post says: a number, a name, a date, a negation, how certain it is, or its
+spelling alone.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +16,8 @@ class MeaningKind(StrEnum):
     DATE = "date"
     NEGATION = "negation"
     CERTAINTY = "certainty"
+    SPELLING = "spelling"
+    """Nothing else: a misspelt word, punctuation or capitals."""
 
 
 WEIGHTS = {
@@ -22,13 +26,14 @@ WEIGHTS = {
     MeaningKind.NAME: 4,
     MeaningKind.DATE: 4,
     MeaningKind.CERTAINTY: 3,
+    MeaningKind.SPELLING: -1,
 }
 MAX_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningChange:
-    """One such change, as written before and after; empty: it was added, or removed."""
+    """One such change, as written before and after; empty: it was added, or removed, or is no word."""
 
     kind: MeaningKind
     before: str
@@ -66,15 +71,26 @@ class MeaningChange:
                 "negation_removed", "“{before}” was removed", before=before
             ),
             (MeaningKind.CERTAINTY, False, True): Reason(
-                "became_less_certain", "it is less certain now: “{after}” was added", after=after
+                "became_less_certain", "less certain now: “{after}” was added", after=after
             ),
             (MeaningKind.CERTAINTY, True, False): Reason(
-                "became_more_certain", "it is more certain now: “{before}” was removed", before=before
+                "became_more_certain", "more certain now: “{before}” was removed", before=before
+            ),
+            (MeaningKind.SPELLING, True, True): Reason(
+                "spelling_changed",
+                "only the spelling changed: {before} → {after}",
+                before=before,
+                after=after,
+            ),
+            (MeaningKind.SPELLING, False, False): Reason(
+                "punctuation_changed", "only punctuation, spaces or capitals changed"
             ),
         }
         return phrases[self.kind, bool(before), bool(after)]
 
 
 def weight_of(changes: tuple[MeaningChange, ...]) -> int:
-    """How much the meaning changed, to compare edits with each other; 1 if other words changed only."""
+    """How much the meaning changed, to compare edits with each other; 1 if other words changed only,
+    0 if only the spelling did.
+    """
     return min(MAX_WEIGHT, 1 + sum(WEIGHTS[change.kind] for change in changes))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
+from itertools import pairwise
 
 ADDRESS = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
 CALL_TO_FOLLOW = re.compile(
@@ -25,6 +26,28 @@ CALL_TO_FOLLOW = re.compile(
 _OPENING = re.compile(
     r"\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE
 )
+_MONTH = (
+    r"(?:янв|фев|мар|апр|мая|май|июн|июл|авг|сен|окт|ноя|дек|"
+    r"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-zа-яё]*\.?"
+)
+_DATE = rf"(?:\d{{1,2}}\s+{_MONTH}|{_MONTH}\s+\d{{1,2}})"
+_CAPITALISED = r"[A-ZА-ЯЁ][\w.'’-]*"
+_PLACE = rf"{_CAPITALISED}(?: {_CAPITALISED}){{0,3}}(?:, {_CAPITALISED}(?: {_CAPITALISED}){{0,2}})?"
+_AGENCY = rf"(?:[«\"“][^»\"”\n]{{2,40}}[»\"”]|{_CAPITALISED}(?:[ /]{_CAPITALISED}){{0,3}})"
+_DASH = r"(?:--|[—–-])"
+_DATELINE = re.compile(
+    rf"\W*(?:{_PLACE}[,.]\s*{_DATE}[.,]?\s*"
+    rf"(?:\({_AGENCY}\)\s*{_DASH}|{_DASH}\s*{_AGENCY}\.|{_AGENCY}\s*{_DASH}|{_DASH})"
+    rf"|{_PLACE}\s*\({_AGENCY},\s*{_DATE}\)\s*{_DASH}"
+    rf"|[A-ZА-ЯЁ][A-ZА-ЯЁ '-]{{3,30}}\s*\({_AGENCY}\)\s*{_DASH})\s+"
+)
+"""Where and when an agency wrote: `NORTHWICK, May 3 (Norwire) --`."""
+DATELINE_CHARACTERS = 120
+_MIXED = re.compile(r"[A-Za-z][а-яёА-ЯЁ]|[а-яёА-ЯЁ][A-Za-z]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_LATIN_ALIKE, _CYRILLIC_ALIKE = "aceopxyABCEHKMOPTXY", "асеорхуАВСЕНКМОРТХУ"
+_TO_CYRILLIC = str.maketrans(_LATIN_ALIKE, _CYRILLIC_ALIKE)
+_TO_LATIN = str.maketrans(_CYRILLIC_ALIKE, _LATIN_ALIKE)
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[.!?…:\n]+\s*")
 SIGNATURE_LINES = 3
@@ -55,9 +78,15 @@ class Sketch:
     """Length in words."""
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """The words of a text without its surroundings."""
     return " ".join(_words_of(without_surroundings(text)))
+
+
+def word_pairs(text: str) -> frozenset[tuple[str, ...]]:
+    """Each two words that follow one another, without the text's surroundings; of one word, that one."""
+    words = _words_of(without_surroundings(text[:MAX_CHARACTERS]))
+    return frozenset(pairwise(words)) or frozenset((word,) for word in words)
 
 
 def content_of(text: str) -> bytes:
@@ -82,7 +111,7 @@ class Outline:
             return Sketch(self.content, self.bucket, (), len(self.words))
         sampled = self.words[:MAX_WORDS]
         pairs = {
-            _hashed(pair, key)
+            _hash_pair(pair, key)
             for pair in {
                 " ".join(sampled[place : place + SHINGLE]) for place in range(len(sampled) - SHINGLE + 1)
             }
@@ -126,7 +155,7 @@ def _content(words: Iterable[str]) -> bytes:
     return sha256(" ".join(words).encode("utf-8", "surrogatepass")).digest()
 
 
-def _hashed(pair: str, key: bytes) -> int:
+def _hash_pair(pair: str, key: bytes) -> int:
     return int.from_bytes(
         blake2b(pair.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES, key=key).digest()
     )
@@ -137,7 +166,9 @@ def _words_of(bare: str) -> list[str]:
 
 
 def without_surroundings(text: str) -> str:
-    """The text without addresses, hashtags, signature and opening, as it is written."""
+    """The text without addresses, hashtags, signature, opening and dateline, as it is written;
+    only letters of another alphabet inside a word are replaced by those that they imitate.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     for _ in range(SIGNATURE_LINES):
         if len(lines) > 1 and _is_signature(lines[-1]):
@@ -148,7 +179,19 @@ def without_surroundings(text: str) -> str:
     ):  # only these can be in an address, and are found sooner
         bare = ADDRESS.sub(" ", bare)
     opening = _OPENING.match(bare)
-    return bare[opening.end() :] if opening else bare
+    bare = bare[opening.end() :] if opening else bare
+    dateline = _DATELINE.match(bare[:DATELINE_CHARACTERS])
+    bare = bare[dateline.end() :] if dateline else bare
+    return _LETTERS.sub(_in_one_alphabet, bare) if _MIXED.search(bare) else bare
+
+
+def _in_one_alphabet(word: re.Match[str]) -> str:
+    """The word in the alphabet of its other letters; unchanged if it has letters of both that differ."""
+    for letters in (_TO_CYRILLIC, _TO_LATIN):
+        folded = word.group().translate(letters)
+        if folded.isascii() or not any(letter.isascii() for letter in folded):
+            return folded
+    return word.group()
 
 
 def _is_signature(line: str) -> bool:

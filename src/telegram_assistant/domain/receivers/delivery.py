@@ -33,6 +33,7 @@ OLD_SECRET_LASTS = timedelta(days=1)
 """After a secret was replaced, requests carry the signatures of both for so long."""
 MAX_WRONG_CODES = 10
 """After so many wrong codes a new one must be sent."""
+NO_RECEIVER = Reason("receiver_unknown", "there is no such receiver")
 
 
 class ReceiverKind(StrEnum):

@@ -25,7 +25,7 @@ class Snippet:
 
 def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
     """The part of the text where most marked words are near each other; without marks, the beginning."""
-    text, marks = _unmarked(" ".join(marked.split()), begins, ends)
+    text, marks = _parse_marks(" ".join(marked.split()), begins, ends)
     best = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
     start = 0 if best is None else max(0, marks[best][0] - LEAD)
     if start and marks[-1][1] <= LENGTH:
@@ -44,7 +44,7 @@ def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, in
     return len(set(near)), len(near)
 
 
-def _unmarked(marked: str, begins: str, ends: str) -> tuple[str, list[tuple[int, int]]]:
+def _parse_marks(marked: str, begins: str, ends: str) -> tuple[str, list[tuple[int, int]]]:
     pieces, marks, length = list[str](), list[tuple[int, int]](), 0
     for text, is_marked in _pieces(marked, begins, ends):
         if is_marked and text and len(marks) < MAX_MARKS:

@@ -28,7 +28,7 @@ def assign(
     parts = [
         (count, -place, story)
         for place, group in enumerate(groups)
-        for story, count in _known_in(group, known).items()
+        for story, count in _count_known(group, known).items()
     ]
     named: dict[int, StoryId] = {}
     taken: set[StoryId] = set()
@@ -39,7 +39,7 @@ def assign(
     ids = [named.get(place) or new_id() for place in range(len(groups))]
     went: dict[StoryId, Counter[StoryId]] = {}
     for story_id, group in zip(ids, groups, strict=True):
-        for story, count in _known_in(group, known).items():
+        for story, count in _count_known(group, known).items():
             went.setdefault(story, Counter())[story_id] += count
     merged = {story: targets.most_common(1)[0][0] for story, targets in went.items() if story not in taken}
     return Assignment(
@@ -47,5 +47,5 @@ def assign(
     )
 
 
-def _known_in(group: frozenset[PostId], known: Mapping[PostId, StoryId]) -> Counter[StoryId]:
+def _count_known(group: frozenset[PostId], known: Mapping[PostId, StoryId]) -> Counter[StoryId]:
     return Counter(known[post] for post in group if post in known)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.stories.visible import VisibleStory
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.stories.visible import NO_VOICES, VisibleStory
+from telegram_assistant.domain.stories.wordings import Voices
 
 WINDOW = timedelta(minutes=30)
 """In a quarter of an hour one post that is not recognised hides a burst,
@@ -33,11 +34,11 @@ class Burst:
 
 
 def burst_of(story: VisibleStory) -> Burst | None:
-    """The first burst of a story; advertising counts nothing."""
+    """The first burst of a story; advertising counts nothing, and channels of one owner count once."""
     windows = [
         window
         for _, window in _full_windows(
-            (post.posted_at, post.post_id) for post in story.posts if not post.is_ad
+            ((post.posted_at, post.post_id) for post in story.posts if not post.is_ad), story.voices
         )
     ]
     return (
@@ -55,10 +56,12 @@ def bursting_posts(dated_posts: Iterable[tuple[datetime, PostId]]) -> frozenset[
     return frozenset(post for post, _ in _full_windows(dated_posts))
 
 
-def _full_windows(dated_posts: Iterable[tuple[datetime, PostId]]) -> Iterator[tuple[PostId, Burst]]:
-    """Each post that ends a window with enough channels, with that window."""
+def _full_windows(
+    dated_posts: Iterable[tuple[datetime, PostId]], voices: Voices = NO_VOICES
+) -> Iterator[tuple[PostId, Burst]]:
+    """Each post that ends a window with channels of enough owners, with that window."""
     ordered = sorted(dated_posts)
-    inside: Counter[int] = Counter()
+    inside: Counter[ChannelId] = Counter()
     start = 0
     for at, post in ordered:
         inside[post.channel_id] += 1
@@ -68,7 +71,7 @@ def _full_windows(dated_posts: Iterable[tuple[datetime, PostId]]) -> Iterator[tu
             if not inside[left]:
                 del inside[left]
             start += 1
-        if len(inside) >= MIN_CHANNELS:
+        if len({voices.owner_of(channel_id) for channel_id in inside}) >= MIN_CHANNELS:
             yield post, Burst(ordered[start][0], at, len(inside))
 
 

@@ -128,7 +128,7 @@ class _Groups:
                 self.link(group, third, score)
 
 
-def connected(posts: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:
+def find_connected_parts(posts: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:
     """The connected parts of some posts of a story: what a reader of these posts alone is shown together."""
     parts = {post: {post} for post in posts}
     for link in links:

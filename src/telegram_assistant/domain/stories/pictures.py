@@ -19,7 +19,7 @@ class ReadPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class OncePicture:
+class DistinctPicture:
     """A picture that is shown once: the largest of its copies, and the posts that have one,
     the first first.
     """
@@ -35,7 +35,7 @@ class OncePicture:
         return len({post.entry for post in self.posts})
 
 
-def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[OncePicture, ...]:
+def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[DistinctPicture, ...]:
     """Each stored picture once, in the order in which they appeared.
 
     `read` are files by their hashes; the others are compared by hash alone.
@@ -67,6 +67,6 @@ def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> st
     return sha256
 
 
-def _once(copies: list[tuple[StoryPicture, VisiblePost]]) -> OncePicture:
+def _once(copies: list[tuple[StoryPicture, VisiblePost]]) -> DistinctPicture:
     largest, shown_by = max(copies, key=lambda copy: (copy[0].width or 0) * (copy[0].height or 0))
-    return OncePicture(largest, shown_by, tuple(dict.fromkeys(post for _, post in copies)))
+    return DistinctPicture(largest, shown_by, tuple(dict.fromkeys(post for _, post in copies)))

@@ -6,27 +6,29 @@ from math import exp2, log1p, log10
 
 from telegram_assistant.domain.stories.visible import VisibleStory
 
-MIN_CHANNELS = 2
-"""What one channel alone tells is in the feed."""
+MIN_OWNERS = 2
+"""What one channel or one network alone tells is in the feed."""
 HALF_LIFE_HOURS = 18.0
 
 
 def is_news(story: VisibleStory) -> bool:
-    """Whether several channels tell it, and not only as advertising."""
+    """Whether channels of several owners tell it, and not only as advertising."""
     honest = [post for post in story.posts if not post.is_ad]
-    return len({post.channel_id for post in honest}) >= MIN_CHANNELS and 2 * len(honest) >= len(story.posts)
+    return story.voices.count_owners(post.post_id for post in honest) >= MIN_OWNERS and 2 * len(
+        honest
+    ) >= len(story.posts)
 
 
 def weight_of(story: VisibleStory, *, now: datetime, is_new: bool = False) -> float:
-    """The higher, the earlier on the page. It halves in 18 hours after the newest post."""
-    own = {post.channel_id for post in story.posts if not story.repeats(post)}
-    repeating = set(story.channel_ids) - own
+    """The higher, the earlier on the page. It halves in 18 hours after the newest post that is no copy."""
+    own = story.count_wordings(story.posts)
+    repeating = len(story.channel_ids) - own
     busiest = max(Counter(int(post.posted_at.timestamp()) // 3600 for post in story.posts).values())
     views = sum(post.views or 0 for post in story.posts)
-    age_hours = max(0.0, (now - story.newest.posted_at).total_seconds() / 3600)
+    age_hours = max(0.0, (now - story.newest_news.posted_at).total_seconds() / 3600)
     weight = (
-        2 * log1p(len(own))
-        + 0.6 * log1p(len(repeating))
+        2 * log1p(own)
+        + 0.6 * log1p(repeating)
         + 0.5 * log1p(busiest)
         + 0.25 * log10(1 + views)
         + 0.3 * bool(story.folders)

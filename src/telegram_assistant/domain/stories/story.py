@@ -62,7 +62,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StoryMember:
     """A post of a story. `link` is the surest link to another post of it; None for a post alone."""
 
     post: PostId

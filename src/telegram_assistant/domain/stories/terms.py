@@ -78,12 +78,12 @@ class TermWeights:
     """The weight of a term that was not counted."""
 
     @classmethod
-    def counted(cls, texts: int, counts: Mapping[int, int]) -> "TermWeights":
+    def from_counts(cls, texts: int, counts: Mapping[int, int]) -> "TermWeights":
         """The weights of terms of which so many of `texts` posts have each."""
         total = max(texts, MIN_TEXTS) + 1
         return cls({term: log(total / (count + 0.5)) for term, count in counts.items()}, log(2 * total))
 
-    def of(self, term: int) -> float:
+    def weight_of(self, term: int) -> float:
         return self.known.get(term, self.rare)
 
     def total(self, terms: Iterable[int]) -> float:
@@ -140,10 +140,10 @@ def keys_of(weighed_post: WeighedPost, weights: TermWeights) -> dict[int, float]
     """The terms under which a post is found, with the weight of each."""
     terms = weighed_post.terms
     words = nlargest(
-        MAX_KEYS, ((weight, term) for term in terms.words if (weight := weights.of(term)) >= COMMON)
+        MAX_KEYS, ((weight, term) for term in terms.words if (weight := weights.weight_of(term)) >= COMMON)
     )
     facts = nlargest(
-        MAX_KEYS, ((weights.of(term), term) for part in (terms.names, terms.numbers) for term in part)
+        MAX_KEYS, ((weights.weight_of(term), term) for part in (terms.names, terms.numbers) for term in part)
     )
     return {term: weight for weight, term in (*words, *facts)} | sure_keys_of(weighed_post)
 
@@ -161,10 +161,10 @@ def own_keys(weighed_post: WeighedPost) -> tuple[int, ...]:
     and by earlier posts of the channels that it mentions.
     """
     named = (weighed_post.username,) if weighed_post.username else ()
-    return (*named, *(_mentioning(mention) for mention in mentioned_by(weighed_post)))
+    return (*named, *(_mentioning(mention) for mention in mentions_of(weighed_post)))
 
 
-def mentioned_by(weighed_post: WeighedPost) -> frozenset[int]:
+def mentions_of(weighed_post: WeighedPost) -> frozenset[int]:
     """The channels that a post mentions, without its own."""
     return weighed_post.terms.mentions - {weighed_post.username}
 

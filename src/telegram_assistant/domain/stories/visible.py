@@ -7,11 +7,19 @@ from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.differences import Difference
+from telegram_assistant.domain.posts.habits import cut_habits
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind
+from telegram_assistant.domain.stories.wordings import Voices, WordedPost, find_wordings
 
+STRONG_SCORE = 1.0
+"""Links of a lower score may join two events that look alike; only posts behind
+stronger ones can contradict each other.
+"""
 REPEATING = frozenset({LinkKind.FORWARD, LinkKind.COPY})
 """Such a post says what another one has said, in its words."""
+NO_VOICES = Voices({}, {})
+"""Every post speaks for itself."""
 
 
 class Grouping(StrEnum):
@@ -21,14 +29,22 @@ class Grouping(StrEnum):
     NORMAL = "normal"
     STRICT = "strict"
 
-    @property
-    def min_score(self) -> float:
-        """The lowest logit; links that Telegram itself states are above all of them."""
-        return MIN_SCORES[self]
+    def holds(self, link: Link) -> bool:
+        """Whether the link is sure enough to be shown."""
+        return link.score >= MIN_SCORES[self].get(link.kind, 0.0)
 
 
-MIN_SCORES = {Grouping.LOOSE: 0.0, Grouping.NORMAL: 1.0, Grouping.STRICT: 3.0}
-"""Accepted links have a score above 0; a copy has 4 at least, a picture without words in common 2."""
+MIN_SCORES: Mapping[Grouping, Mapping[LinkKind, float]] = {
+    Grouping.LOOSE: {},
+    Grouping.NORMAL: {LinkKind.TRANSLATION: 3.0},
+    Grouping.STRICT: {LinkKind.PICTURE: 3.0, LinkKind.REWRITE: 3.0, LinkKind.TRANSLATION: 4.0},
+}
+"""The lowest logit of a kind. Stored links have a score above 0, a copy 4 at least, a picture without words
+in common 2; what Telegram itself states always holds.
+
+Stories are stored with all links, and only what is shown asks for more: a link that is missing counts as 0 in
+the average that keeps a story together.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,19 @@ class VisiblePost:
     """Without those that their author has covered."""
     earlier: tuple[EarlierText, ...] = ()
     """Oldest first; empty where only a list of stories was asked for."""
+    origin: PostId | None = None
+    """The post that it forwards, which the tenant may not see."""
+    network: ChannelId | None = None
+    """The channel that names the network of its channel, as the tenant's posts show it."""
+    habits: tuple[int, ...] = ()
+    """How its channel begins and ends posts, likewise."""
+    is_apart: bool = False
+    """The tenant took it out of its story; the items of an album leave together."""
+
+    @property
+    def own_text(self) -> str:
+        """Without the habits of its channel."""
+        return cut_habits(self.text, self.habits)
 
     @property
     def channel_id(self) -> ChannelId:
@@ -103,6 +132,10 @@ class VisibleStory:
     posts: tuple[VisiblePost, ...]
     follows: Mapping[PostId, Link] = field(default_factory=dict)
     """The surest link of a post to an earlier one of the story."""
+    voices: Voices = NO_VOICES
+    """Whose words the posts are in, over all languages."""
+    groups: Mapping[PostId, int] = field(default_factory=dict)
+    """Equal for posts that hold together by strong links; every group is the place of its first post."""
 
     @property
     def first(self) -> VisiblePost:
@@ -159,11 +192,41 @@ class VisibleStory:
         link = self.follows.get(post.post_id)
         return link is not None and link.kind in REPEATING
 
+    def tells_news_in(self, post: VisiblePost) -> bool:
+        """Whether it says anything in words that no earlier post of the story has: a forward, a copy and a
+        translation are no news.
+        """
+        wording = self.voices.wordings.get(post.post_id, post.post_id)
+        is_first = any(other.post_id == wording and other.entry == post.entry for other in self.posts)
+        return is_first and not self.repeats(post) and bool(post.text or post.post_id not in self.follows)
+
+    @property
+    def newest_news(self) -> VisiblePost:
+        """The newest post that repeats no earlier one."""
+        return next((post for post in reversed(self.posts) if self.tells_news_in(post)), self.first)
+
+    def count_wordings(self, posts: Iterable[VisiblePost]) -> int:
+        """How many of these posts are in words of their own, by different owners; a post without words
+        counts only where none has any.
+        """
+        counted = list(posts)
+        return self.voices.count(post.post_id for post in [post for post in counted if post.text] or counted)
+
     def has_any(self, posts: Collection[PostId]) -> bool:
         return any(post.post_id in posts for post in self.posts)
 
-    def stored_since(self, moment: datetime) -> tuple[VisiblePost, ...]:
-        return tuple(post for post in self.posts if post.stored_at > moment)
+    @property
+    def news(self) -> tuple[VisiblePost, ...]:
+        """Posts that are news; an album is one post, and a deleted post or advertising is none."""
+        return tuple(
+            post
+            for post in self.entries
+            if not post.deleted_at and not post.is_ad and self.tells_news_in(post)
+        )
+
+    def news_since(self, moment: datetime) -> tuple[VisiblePost, ...]:
+        """The news stored since then."""
+        return tuple(post for post in self.news if post.stored_at > moment)
 
 
 def stories_of(
@@ -171,21 +234,23 @@ def stories_of(
 ) -> tuple[VisibleStory, ...]:
     """The connected components of the links that are sure enough.
 
-    A post of a private channel never holds two others together.
+    A post of a private channel never holds two others together, and one that was taken out holds none.
     """
     known = {post.post_id: post for post in sorted(posts, key=lambda post: post.place)}
+    apart = {post.entry for post in known.values() if post.is_apart}
     sure = [
         link
         for link in links
         if link.post in known
         and link.other in known
-        and (link.kind.is_certain or link.score >= grouping.min_score)
+        and grouping.holds(link)
+        and not (apart and _is_cut(known[link.post], known[link.other], apart))
     ]
     held = [link for link in sure if not link.is_leaf or known[link.post].entry == known[link.other].entry]
     places = {post_id: place for place, post_id in enumerate(known)}
-    root = list(range(len(known)))
-    for link in [*held, *_single_links(known, [link for link in sure if link.is_leaf])]:
-        root[_find(root, places[link.post])] = _find(root, places[link.other])
+    joining = [*held, *_single_links(known, [link for link in sure if link.is_leaf])]
+    root = _join(places, joining)
+    strong = _join(places, [link for link in joining if link.kind.is_certain or link.score >= STRONG_SCORE])
     together: dict[int, list[VisiblePost]] = {}
     for place, post in enumerate(known.values()):
         together.setdefault(_find(root, place), []).append(post)
@@ -193,12 +258,42 @@ def stories_of(
         [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])], known
     )
     return tuple(
-        VisibleStory(
-            tuple(members),
-            {post.post_id: follows[post.post_id] for post in members if post.post_id in follows},
-        )
+        _story_of(members, follows, [_find(strong, places[post.post_id]) for post in members])
         for members in together.values()
     )
+
+
+def _is_cut(
+    post: VisiblePost,
+    other: VisiblePost,
+    apart: Collection[tuple[ChannelId, int | None, MessageId | None]],
+) -> bool:
+    return post.entry != other.entry and (post.entry in apart or other.entry in apart)
+
+
+def _story_of(
+    posts: Sequence[VisiblePost], follows: Mapping[PostId, Link], roots: Sequence[int]
+) -> VisibleStory:
+    its_follows = {post.post_id: follows[post.post_id] for post in posts if post.post_id in follows}
+    worded = [WordedPost(post.post_id, post.text, post.origin, post.language) for post in posts]
+    owners = {post.channel_id: post.network for post in posts if post.network is not None}
+    voices = Voices(find_wordings(worded, its_follows), owners)
+    return VisibleStory(tuple(posts), its_follows, voices, _groups(posts, roots))
+
+
+def _join(places: Mapping[PostId, int], links: Iterable[Link]) -> list[int]:
+    root = list(range(len(places)))
+    for link in links:
+        root[_find(root, places[link.post])] = _find(root, places[link.other])
+    return root
+
+
+def _groups(members: Sequence[VisiblePost], roots: Sequence[int]) -> dict[PostId, int]:
+    first: dict[int, int] = {}
+    return {
+        post.post_id: first.setdefault(root, place)
+        for place, (post, root) in enumerate(zip(members, roots, strict=True))
+    }
 
 
 def _find(root: list[int], place: int) -> int:

@@ -105,7 +105,7 @@ def weakness_of_operator_key(key: str) -> Reason | None:
     if len(key) < MIN_OPERATOR_KEY_LETTERS:
         return Reason(
             "operator_key_short",
-            "OPERATOR_KEY can be guessed: it is shorter than {letters} letters",
+            "OPERATOR_KEY can be guessed: it is shorter than {letters} characters",
             letters=MIN_OPERATOR_KEY_LETTERS,
         )
     # Random text does not compress; repeated letters and words do.

@@ -31,24 +31,18 @@ class CrawlDecision(StrEnum):
 
 
 _WORDS = {
-    CrawlDecision.READ: Reason("link_read", "it is read"),
-    CrawlDecision.OFF: Reason("links_not_read", "reading pages is switched off (CRAWL_ENABLED)"),
-    CrawlDecision.DENIED: Reason(
-        "link_denied", "its site is on the list of those that are not read (CRAWL_DENY)"
-    ),
+    CrawlDecision.READ: Reason("link_read", "it will be read"),
+    CrawlDecision.OFF: Reason("links_not_read", "reading of linked pages is switched off on this server"),
+    CrawlDecision.DENIED: Reason("link_denied", "its site is excluded on this server"),
     CrawlDecision.NOT_ALLOWED: Reason(
-        "link_not_allowed", "its site is not on the list of those that are read (CRAWL_ALLOW)"
+        "link_not_allowed", "its site is not among those that this server reads"
     ),
-    CrawlDecision.TELEGRAM: Reason("link_to_telegram", "it leads to Telegram, which is read otherwise"),
-    CrawlDecision.NEEDS_LOGIN: Reason(
-        "link_needs_login", "its site shows nothing to those who do not log in"
-    ),
+    CrawlDecision.TELEGRAM: Reason("link_to_telegram", "it leads to Telegram, which is not read as a page"),
+    CrawlDecision.NEEDS_LOGIN: Reason("link_needs_login", "its site shows nothing without a login"),
     CrawlDecision.FILE: Reason("link_to_file", "it leads to a file, not to a page"),
-    CrawlDecision.TRACKER: Reason("link_to_tracker", "it only counts who follows it"),
-    CrawlDecision.TOO_MANY: Reason(
-        "links_too_many", "enough other links of this post are read (CRAWL_MAX_LINKS)"
-    ),
-    CrawlDecision.NO_PAGE: Reason("link_to_no_page", "it is no address of a page"),
+    CrawlDecision.TRACKER: Reason("link_to_tracker", "it only counts clicks"),
+    CrawlDecision.TOO_MANY: Reason("links_too_many", "other links of this post use up its limit"),
+    CrawlDecision.NO_PAGE: Reason("link_to_no_page", "it is not the address of a page"),
 }
 
 
@@ -92,7 +86,8 @@ TRACKERS = frozenset(
     {"doubleclick.net", "googleadservices.com", "mc.yandex.ru", "an.yandex.ru", "appsflyer.com", "onelink.me"}
 )
 FILE = re.compile(
-    r"\.(7z|apk|avi|avif|bmp|csv|deb|dmg|docx?|epub|exe|flac|gif|gz|heic|ico|iso|jpe?g|json|m4a|mkv|mov|mp3|mp4|msi|odt|ogg|opus"
+    r"\.(7z|apk|avi|avif|bmp|csv|deb|dmg|docx?|epub|exe|flac|gif|gz|heic|ico|iso|jpe?g|json"
+    r"|m4a|mkv|mov|mp3|mp4|msi|odt|ogg|opus"
     r"|pdf|png|pptx?|rar|rpm|rss|svg|tar|tgz|tiff?|torrent|txt|wav|webm|webp|wma|wmv|xlsx?|xml|xz|zip)$",
     re.IGNORECASE,
 )

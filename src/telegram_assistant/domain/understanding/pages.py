@@ -47,7 +47,7 @@ class Unreadable(AssistantError):
 
 
 _DAY = timedelta(days=1)
-KEPT: dict[PageStatus, timedelta] = {
+LIFETIMES: dict[PageStatus, timedelta] = {
     PageStatus.READ: 7 * _DAY,
     PageStatus.EMPTY: _DAY,
     PageStatus.GONE: _DAY,
@@ -114,11 +114,11 @@ class LinkedPage:
         return facts | {name: value for name, value in more.items() if value}
 
 
-def kept_for(status: PageStatus, attempts: int) -> timedelta:
+def lifetime_of(status: PageStatus, attempts: int) -> timedelta:
     """How long the result is valid; each failure in a row doubles it."""
     longer = (
-        KEPT[status] * 2 ** min(max(attempts - 1, 0), 16)
+        LIFETIMES[status] * 2 ** min(max(attempts - 1, 0), 16)
         if status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
-        else KEPT[status]
+        else LIFETIMES[status]
     )
     return min(longer, MAX_KEPT_LENGTH)

@@ -28,14 +28,16 @@ class LeftOut(StrEnum):
 
 
 _REASONS = {
-    LeftOut.LINK: Reason("left_out_link", "a link that no cited post has"),
-    LeftOut.NUMBER: Reason("left_out_number", "a number that no cited post has"),
-    LeftOut.NAME: Reason("left_out_name", "a name that no cited post has"),
-    LeftOut.DATE: Reason("left_out_date", "a date that no cited post has"),
-    LeftOut.QUOTE: Reason("left_out_quote", "a quotation that no cited post has"),
-    LeftOut.SPEAKER: Reason("left_out_speaker", "words that no cited post puts into this mouth"),
+    LeftOut.LINK: Reason("left_out_link", "a link missing from the cited posts"),
+    LeftOut.NUMBER: Reason("left_out_number", "a number missing from the cited posts"),
+    LeftOut.NAME: Reason("left_out_name", "a name missing from the cited posts"),
+    LeftOut.DATE: Reason("left_out_date", "a date missing from the cited posts"),
+    LeftOut.QUOTE: Reason("left_out_quote", "a quotation missing from the cited posts"),
+    LeftOut.SPEAKER: Reason(
+        "left_out_speaker", "words that the cited posts do not attribute to this speaker"
+    ),
     LeftOut.LANGUAGE: Reason("left_out_language", "it cites posts in another language"),
-    LeftOut.WORDS: Reason("left_out_words", "it says something else than the posts that it cites"),
+    LeftOut.WORDS: Reason("left_out_words", "it does not match the posts that it cites"),
     LeftOut.UNCITED: Reason("left_out_uncited", "it cites no post"),
 }
 

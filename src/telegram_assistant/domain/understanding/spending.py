@@ -33,7 +33,7 @@ class Price:
     sent_micro: int = 0
     received_micro: int = 0
 
-    def of(self, tokens: Tokens) -> int:
+    def cost_of(self, tokens: Tokens) -> int:
         """The price of these tokens, rounded up so that it is never understated."""
         return -(-(tokens.sent * self.sent_micro + tokens.received * self.received_micro) // MILLION)
 

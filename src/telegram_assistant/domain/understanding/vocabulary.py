@@ -25,7 +25,7 @@ class Vocabulary:
 
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def of(self, language: str) -> Mapping[str, str]:
+    def tags_of(self, language: str) -> Mapping[str, str]:
         return self.tags.get(language, {})
 
     @property

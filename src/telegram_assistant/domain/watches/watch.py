@@ -49,6 +49,8 @@ class AlertKind(StrEnum):
     DELETED = "deleted"
     SILENT = "silent"
     GROWN = "grown"
+    FOLLOWED = "followed"
+    """A new post, no copy, of a story that a person follows. Only that person sees the alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,14 @@ class QuietHours:
 
     begins: time
     ends: time
+
+
+def parse_time_of_day(text: str) -> time | None:
+    """Reads what a person typed; None if it is empty. Raises Rejected if it is no time like 22:00."""
+    try:
+        return time.fromisoformat(text.strip()).replace(tzinfo=None) if text.strip() else None
+    except ValueError as error:
+        raise Rejected(Reason("time_of_day_invalid", "write a time of day like 22:00")) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +107,8 @@ class Watch:
     alerts: int = 0
     """How many alerts it has raised."""
     unread: int = 0
+    recent: int = 0
+    """How many alerts it has raised about the last seven days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,18 +161,28 @@ def check_target(target: WatchTarget, query: Query) -> None:
     """Raises Rejected, with what to write instead, if such a watch makes no sense."""
     if query.since is not None or query.until is not None:
         raise Rejected(
-            Reason("watch_has_days", "a watch looks at what comes next; leave out since:, until: and on:")
+            Reason(
+                "watch_has_days",
+                "a watch checks only new posts; remove since:, until:, after:, before: and on:",
+            )
+        )
+    if query.is_edited or query.is_deleted:
+        raise Rejected(
+            Reason(
+                "watch_has_changes",
+                "to hear of edits and deletions, choose a watch for changes, and remove edited: and deleted:",
+            )
         )
     match target.kind:
         case WatchKind.WORDS | WatchKind.MENTION if query == Query(with_ads=query.with_ads):
             raise Rejected(Reason("watch_empty", "write a word, a phrase or a filter such as from:@channel"))
         case WatchKind.MENTION if not query.meaning:
             raise Rejected(
-                Reason("mention_needs_words", "write the name whose first mention you want to know of")
+                Reason("mention_needs_words", "write the name whose first mention you want to hear of")
             )
         case WatchKind.MEANING if not query.meaning:
             raise Rejected(
-                Reason("meaning_needs_words", "write in a few words what the posts should be about")
+                Reason("meaning_needs_words", "describe in a few words what the posts should be about")
             )
         case WatchKind.SILENCE if query != Query(channels=query.channels):
             raise Rejected(
@@ -173,7 +195,7 @@ def check_target(target: WatchTarget, query: Query) -> None:
             raise Rejected(
                 Reason(
                     "silence_needs_hours",
-                    "say after how many hours of silence, from 1 to {max_hours}",
+                    "enter the hours of silence, from 1 to {max_hours}",
                     max_hours=MAX_SILENT_HOURS,
                 )
             )
@@ -181,7 +203,7 @@ def check_target(target: WatchTarget, query: Query) -> None:
             raise Rejected(
                 Reason(
                     "story_needs_posts",
-                    "say how many posts a story must have, from 2 to {max_posts}",
+                    "enter the number of posts in the story, from 2 to {max_posts}",
                     max_posts=MAX_STORY_POSTS,
                 )
             )

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, RiskAssessment, assess_risk
 from telegram_assistant.domain.accounts.budget import BUDGETS, HOUR, MethodBudget, meter_of
-from telegram_assistant.errors import Missing
-from telegram_assistant.reasons import Reason
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.reasons import Reason, quote
+from telegram_assistant.stores.postgres.accounts.accounts import Accounts
 from telegram_assistant.stores.postgres.accounts.own_accounts import MethodLimit, OwnAccount
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -73,6 +76,31 @@ async def reset_account(public_id: UUID, *, stores: TenantStores, now: datetime)
     return await one_account(public_id, stores=stores, now=now)
 
 
+async def change_account_state(
+    account_id: AccountId, state: AccountState, *, why: str | None, accounts: Accounts
+) -> None:
+    """For the operator. Raises Rejected if the account cannot change to this state."""
+    await accounts.change(account_id, state, None if why is None else quote(why))
+
+
+@dataclass(frozen=True, slots=True)
+class AccountOwner:
+    """The name of an account's tenant, and the account's id in that tenant."""
+
+    tenant: str
+    public_id: UUID
+
+
+async def find_account_owner(account_id: AccountId, *, accounts: Accounts) -> AccountOwner:
+    """For the operator. Raises Rejected if there is no such account."""
+    account = next((account for account in await accounts.all() if account.account_id == account_id), None)
+    if account is None:
+        raise Rejected(
+            Reason("account_unknown_by_id", "there is no account {account_id}", account_id=account_id)
+        )
+    return AccountOwner(account.tenant, account.public_id)
+
+
 def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     limits = {limit.method: limit for limit in account.limits}
     budgets = {budget.method: budget for budget in BUDGETS.values()}  # several methods may share one
@@ -89,9 +117,9 @@ def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     return AccountHealth(account, methods, verdict)
 
 
-def _use(budget: MethodBudget, known: MethodLimit | None) -> MethodUse:
+def _use(budget: MethodBudget, method_limit: MethodLimit | None) -> MethodUse:
     """Returns the current usage: the stored budgets have refilled since they were stored."""
-    meter = meter_of(budget, known.kept if known else None, 0.0)
+    meter = meter_of(budget, method_limit.meter if method_limit else None, 0.0)
     pace = meter.pace_at(0.0)
     allowances = tuple(
         Allowance(
@@ -102,6 +130,8 @@ def _use(budget: MethodBudget, known: MethodLimit | None) -> MethodUse:
             if budget.is_kept
             else None,
         )
-        for limit, left in zip(budget.limits, meter.left(0.0), strict=True)
+        for limit, left in zip(budget.limits, meter.tokens_at(0.0), strict=True)
     )
-    return MethodUse(budget.method, known.blocked_until if known else None, round(pace, 3), allowances)
+    return MethodUse(
+        budget.method, method_limit.blocked_until if method_limit else None, round(pace, 3), allowances
+    )

@@ -84,15 +84,15 @@ class GettingStarted:
 
     @property
     def steps(self) -> Mapping[SetupStep, StepState]:
-        done = {
+        is_done = {
             SetupStep.APPLICATION: self.status.setup.has_application,
             SetupStep.ACCOUNT: any(account.account.state in HAS_SESSION for account in self.accounts),
             SetupStep.CHANNELS: bool(self.followed or self.waiting),
             SetupStep.READING: self.followed > 0 and not self.waiting and self.coverage.complete,
         }
-        first = next((step for step in SetupStep if not done[step]), None)
+        first = next((step for step in SetupStep if not is_done[step]), None)
         return {
-            step: StepState.DONE if done[step] else StepState.NOW if step is first else StepState.LATER
+            step: StepState.DONE if is_done[step] else StepState.NOW if step is first else StepState.LATER
             for step in SetupStep
         }
 

@@ -13,7 +13,7 @@ from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver, derive_receiver, seal
 
 MAX_ANSWER_LETTERS = 500
-GIVEN_UP = Reason("login_given_up", "given up")
+GIVEN_UP = Reason("login_given_up", "cancelled")
 LOGIN_UNKNOWN = Reason("login_unknown", "there is no such login")
 
 
@@ -33,9 +33,7 @@ async def begin_login(way: LoginWay, *, logins: OwnLogins, secret: bytes) -> UUI
     """
     attempt_id = uuid4()
     if not await logins.begin(attempt_id, way=way, door_key=_receiver(attempt_id, secret).public_key):
-        raise Conflicting(
-            Reason("logins_open", "too many logins are open; finish them or give them up first")
-        )
+        raise Conflicting(Reason("logins_open", "too many logins are open; finish or cancel one first"))
     return attempt_id
 
 
@@ -60,7 +58,9 @@ async def answer_login(attempt_id: UUID, question: int, answer: str, *, logins: 
     """
     if not 0 < len(answer.strip()) <= MAX_ANSWER_LETTERS:
         raise Rejected(
-            Reason("login_answer_empty", "write an answer of at most {most} letters", most=MAX_ANSWER_LETTERS)
+            Reason(
+                "login_answer_empty", "write an answer of at most {most} characters", most=MAX_ANSWER_LETTERS
+            )
         )
     attempt = await logins.get(attempt_id)
     if attempt is None:
@@ -72,7 +72,7 @@ async def answer_login(attempt_id: UUID, question: int, answer: str, *, logins: 
     )
     if sealed is None or attempt.is_over or not await logins.answer(attempt_id, question, sealed):
         raise Conflicting(
-            Reason("login_question_over", "this question was answered already, or is not asked any more")
+            Reason("login_question_over", "this question was already answered or is no longer open")
         )
 
 
@@ -82,11 +82,11 @@ async def give_up_login(attempt_id: UUID, *, logins: OwnLogins) -> None:
 
 
 def _with_link(attempt: LoginAttempt, secret: bytes) -> Login:
-    if attempt.state is not LoginState.QR_SHOWN or attempt.shown is None:
+    if attempt.state is not LoginState.QR_SHOWN or attempt.prompt is None:
         return Login(attempt)
     try:
         link = _receiver(attempt.attempt_id, secret).open(
-            attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown"
+            attempt.prompt, question=f"{attempt.attempt_id}/{attempt.question}/shown"
         )
     except Rejected:
         return Login(attempt)

@@ -14,7 +14,6 @@ from telegram_assistant.domain.accounts.setup import (
 )
 from telegram_assistant.errors import Conflicting, Forbidden, Rejected
 from telegram_assistant.reasons import Reason
-from telegram_assistant.settings import ProxyType
 from telegram_assistant.stores.postgres.accounts.telegram_setup import OwnTelegramSetup
 from telegram_assistant.telegram.sealed_answers import seal
 
@@ -29,24 +28,26 @@ OPERATOR_ONLY = Reason(
 )
 NO_KEY = Reason(
     "setup_no_key",
-    "there is nobody to keep this secret yet: start the ingest role with SESSION_ENCRYPTION_KEY first",
+    "no key can seal this secret yet: first start the ingest role with SESSION_ENCRYPTION_KEY",
 )
 
 
 async def enter_application(
-    api_id: str, api_hash: str, *, at_simulator: bool, setup: OwnTelegramSetup, entered_by: str
+    application: Application, *, at_simulator: bool, setup: OwnTelegramSetup, entered_by: str
 ) -> None:
     """Seals the application for ingest.
 
     Raises Rejected if it is not what my.telegram.org shows; a simulator takes any.
     """
-    digits, letters = api_id.strip(), api_hash.strip() if at_simulator else api_hash.strip().lower()
-    if not (digits.isascii() and digits.isdecimal() and 0 < int(digits) <= MAX_API_ID):
+    api_id = application.api_id
+    letters = application.api_hash if at_simulator else application.api_hash.lower()
+    if not 0 < api_id <= MAX_API_ID:
         raise Rejected(Reason("api_id_invalid", "api_id is a number; copy it from my.telegram.org"))
     if at_simulator and not 0 < len(letters) <= MAX_LETTERS:
         raise Rejected(
             Reason(
-                "api_hash_of_simulator_invalid", "api_hash is empty or too long; a simulator takes any other"
+                "api_hash_of_simulator_invalid",
+                "api_hash is empty or too long; a simulator accepts any other",
             )
         )
     if not at_simulator and not HASH.fullmatch(letters):
@@ -56,39 +57,23 @@ async def enter_application(
                 "api_hash has 32 characters, digits and letters a to f; copy it from my.telegram.org",
             )
         )
-    text = dump_application(Application(int(digits), letters))
-    await _enter(
-        TelegramSecret.APPLICATION, text, display=str(int(digits)), setup=setup, entered_by=entered_by
-    )
+    text = dump_application(Application(api_id, letters))
+    await _enter(TelegramSecret.APPLICATION, text, display=str(api_id), setup=setup, entered_by=entered_by)
 
 
-async def enter_proxy(
-    kind: str,
-    address: str,
-    port: str,
-    *,
-    username: str,
-    password: str,
-    setup: OwnTelegramSetup,
-    entered_by: str,
-) -> None:
-    """Seals the proxy for ingest."""
-    host, number = address.strip(), port.strip()
-    if kind not in {proxy_type.value for proxy_type in ProxyType}:
-        raise Rejected(Reason("proxy_kind_unknown", "choose one of the protocols that the page offers"))
-    if not ADDRESS.fullmatch(host) or len(username) > MAX_LETTERS or len(password) > MAX_LETTERS:
+async def enter_proxy(proxy: Proxy, *, setup: OwnTelegramSetup, entered_by: str) -> None:
+    """Seals the proxy for ingest. Raises Rejected if its address or its port cannot be one."""
+    if not ADDRESS.fullmatch(proxy.address) or max(len(proxy.username), len(proxy.password)) > MAX_LETTERS:
         raise Rejected(
             Reason(
                 "proxy_address_invalid",
                 "the address of a proxy is a host name or an IP address, without a port",
             )
         )
-    if not (number.isascii() and number.isdecimal() and 0 < int(number) <= MAX_PORT):
+    if not 0 < proxy.port <= MAX_PORT:
         raise Rejected(Reason("proxy_port_invalid", "a port is a number from 1 to {most}", most=MAX_PORT))
-    text = dump_proxy(Proxy(kind, host, int(number), username.strip(), password))
-    await _enter(
-        TelegramSecret.PROXY, text, display=f"{kind} {host}:{int(number)}", setup=setup, entered_by=entered_by
-    )
+    display = f"{proxy.kind} {proxy.address}:{proxy.port}"
+    await _enter(TelegramSecret.PROXY, dump_proxy(proxy), display=display, setup=setup, entered_by=entered_by)
 
 
 async def forget_proxy(*, setup: OwnTelegramSetup) -> None:
@@ -99,11 +84,11 @@ async def forget_proxy(*, setup: OwnTelegramSetup) -> None:
 async def _enter(
     name: TelegramSecret, text: str, *, display: str, setup: OwnTelegramSetup, entered_by: str
 ) -> None:
-    known: TelegramSetup = await setup.get()
-    if known.public_key is None or known.key_id is None:
+    stored_setup: TelegramSetup = await setup.get()
+    if stored_setup.public_key is None or stored_setup.key_id is None:
         raise Conflicting(NO_KEY)
-    sealed = seal(text, known.public_key, question=name.value)
+    sealed = seal(text, stored_setup.public_key, question=name.value)
     if not await setup.enter(
-        name, display=display, key_id=known.key_id, sealed=sealed, entered_by=entered_by
+        name, display=display, key_id=stored_setup.key_id, sealed=sealed, entered_by=entered_by
     ):
         raise Forbidden(OPERATOR_ONLY)

@@ -1,7 +1,7 @@
 """What a question comes to: its outcome, sentences with their passages, and what it has cost."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import PostId
@@ -20,6 +20,17 @@ class Outcome(StrEnum):
     NOTHING = "nothing"
 
 
+@dataclass(frozen=True, slots=True)
+class DatedWord:
+    """A word of a text such as «сегодня», and the day that it means."""
+
+    start: int
+    end: int
+    day: date
+    is_other_year: bool = False
+    """Whether the day is not of the reader's year."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """The sentence of a post that fits the question best,
@@ -32,6 +43,7 @@ class Passage:
     posted_at: datetime
     text: str
     copies: int
+    dated_words: tuple[DatedWord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,8 @@ class AnswerSentence:
 
     text: str
     passages: tuple[int, ...]
+    dated_words: tuple[DatedWord, ...] = ()
+    """None if the post is of the day on which it is quoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +74,27 @@ class Answer:
     checks: SentenceChecks = NO_CHECKS
     fallback: Reason | None = None
     """Why a provider that could have written it did not."""
+    notice: Reason | None = None
+    """What a story says, instead of the outcome's own sentence."""
+    newest: AnswerSentence | None = None
+    """What has changed since the sentences were written, if their story says so."""
 
     @property
     def words(self) -> Reason:
         """The outcome as a sentence, with what to do."""
+        if self.notice is not None:
+            return self.notice
         return _WRITTEN if self.written_by is Tier.PROVIDER else _SAYS[self.outcome]
 
 
 _SAYS = {
-    Outcome.ANSWERED: Reason("ask_answered", "this is what your channels say, in their own words"),
+    Outcome.ANSWERED: Reason("ask_answered", "your channels report this, in their own words"),
     Outcome.NEAREST: Reason(
-        "ask_nearest", "your channels say nothing exact about this; these passages are the nearest"
+        "ask_nearest", "your channels have no exact answer; these passages are the closest"
     ),
     Outcome.NOTHING: Reason(
         "ask_nothing",
-        "this is not in your channels; ask in other words, or follow a channel that writes about it",
+        "your channels do not report this; rephrase the question, or follow a channel about it",
     ),
 }
 _WRITTEN = Reason(
@@ -83,5 +103,6 @@ _WRITTEN = Reason(
     "cites",
 )
 NOTHING_FOUND = Reason(
-    "ask_provider_nothing", "the provider found no answer in these posts; these are the posts' own words"
+    "ask_provider_nothing", "the provider found no answer in these posts, so this shows the posts' own words"
 )
+SINCE_THEN = Reason("ask_since_then", "this has changed since")

@@ -9,9 +9,9 @@ of an answer stands in the post that it cites, or is dropped: docs/ask.md.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, tzinfo
 from itertools import combinations
 
 from telegram_assistant.ai.tenant_questions import TenantQuestions
@@ -19,11 +19,19 @@ from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.ask.answers import Answer, AnswerSentence, Outcome, Passage
+from telegram_assistant.features.ask.days import date_quotations, tell_days
+from telegram_assistant.features.ask.story_answers import (
+    add_newest,
+    answer_with_first,
+    answer_with_news,
+    asks_for_news,
+    cut_first,
+)
 from telegram_assistant.features.ask.writing import write_answer
-from telegram_assistant.features.search.results import SearchResult
-from telegram_assistant.features.search.search import search
+from telegram_assistant.features.search.results import SearchPage, SearchResult
+from telegram_assistant.features.search.search import MAX_FOUND, search
 from telegram_assistant.features.understanding.provider_texts import MAX_SENT
-from telegram_assistant.language.parsed_text import ParsedText, parse_text
+from telegram_assistant.language.parsed_text import ParsedText, count_shared, parse_text
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.questions.matching import (
     ParsedQuestion,
@@ -31,8 +39,10 @@ from telegram_assistant.language.questions.matching import (
     match_post,
     parse_question,
 )
+from telegram_assistant.language.questions.periods import Period, cut_period
+from telegram_assistant.language.questions.wanted import asks_itself
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.vectors.index import MeaningSearch
 
 MAX_QUESTION_CHARACTERS = 500
@@ -50,11 +60,15 @@ AS_NEAR = 0.8
 """An answer has so much of the question's words as the post that has most of them,
 or it is about something else.
 """
+MIN_COVERAGE_TO_SEND = 0.75
+"""The share of a question's words that a post has that does not answer it by rule, and that a provider may
+read all the same: less tempts it to answer beside the point.
+"""
 MIN_NEAREST = 0.5
 """The share of a question's words that a nearest passage has at least, where it has none of its names."""
 
 
-async def answer_question(  # noqa: PLR0913 -- the question, its thread, its tenant and what answers it
+async def answer_question(  # noqa: PLR0913 -- the question, its thread, its reader and what answers it
     typed: str,
     *,
     tenant_id: TenantId,
@@ -62,6 +76,8 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
     index: MeaningSearch | None,
     now: datetime,
     zone: tzinfo = UTC,
+    language: str | None = None,
+    own: PersonStores | None = None,
     previous: Sequence[str] = (),
     writer: TenantQuestions | None = None,
     patience_seconds: float | None = None,
@@ -71,29 +87,48 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
 
     `writer` asks a provider if the tenant's owner has consented to it; one that takes longer than
     `patience_seconds` is not waited for. `previous` are the questions before this one, the oldest first: a
-    question without names goes on about theirs. Raises Rejected if there is no word in it to look for; Busy
-    if PostgreSQL is unavailable.
+    question without names goes on about theirs. News are in `language` if a post is, and leave out what the
+    person of `own` has muted. Raises Rejected if there is no word in it to look for; Busy if PostgreSQL is
+    unavailable.
     """
     thread = [_tidy(text) for text in (*previous[-MAX_PREVIOUS:], typed)]
-    question = _continued(thread)
+    posts = _Posts(tenant_id, stores, index, now, zone)
+    rest, period = cut_period(thread[-1], posts.today)
+    if asks_for_news(rest) and not any(map(_has_subject, thread[:-1])):
+        news = await answer_with_news(
+            thread[-1], period, stores=stores, own=own, now=now, zone=zone, language=language
+        )
+        yield posts.date_quotations(await posts.tell_days(news, None if news.passages else period))
+        return
+    about_first = cut_first(thread[-1])
+    if about_first is not None:
+        thread[-1] = about_first
+    question, period = _parse_thread(thread, posts.today)
     if not question.names and not question.words:
-        raise Rejected(
-            Reason("question_empty", "there is nothing to look for in this question; name what it is about")
-        )
+        raise Rejected(Reason("question_empty", "the question has no words to search for; name its subject"))
     results: dict[PostId, SearchResult] = {}
-    answer = answer_from(question, ())
+    answer, is_whole = answer_from(question, ()), True
     for query in _queries(question):
-        page = await search(
-            query, tenant_id=tenant_id, stores=stores, index=index, now=now, zone=zone, limit=SEARCHED
-        )
-        results |= {result.post_id: result for result in page.found if result.post_id not in results}
+        page = await posts.search(query, period, limit=SEARCHED if about_first is None else MAX_FOUND)
+        is_whole = page.cursor is None
+        results |= {result.post_id: result for result in page.results if result.post_id not in results}
         answer = await asyncio.to_thread(answer_from, question, list(results.values()))
         if answer.outcome is Outcome.ANSWERED:
             break
+    if about_first is not None:
+        answer = replace(answer, question=_tidy(typed))
+        first = await _answer_with_first(answer.question, question, results, stores) if is_whole else None
+        yield posts.date_quotations(first or await posts.tell_days(_refuse(answer), period))
+        return
+    if answer.outcome is Outcome.ANSWERED and period is None:
+        answer = await add_newest(answer, stores=stores, language=language)
+    answer = posts.date_quotations(await posts.tell_days(answer, period))
     if writer is None or not writer.has_writers:
         yield answer
         return
-    about = await asyncio.to_thread(posts_about, question, list(results.values()))
+    about = await asyncio.to_thread(
+        posts_about, question, list(results.values()), min_coverage=MIN_COVERAGE_TO_SEND
+    )
     written = write_answer(
         answer,
         thread,
@@ -104,7 +139,44 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
         patience_seconds=patience_seconds,
     )
     async for written_answer in written:
-        yield written_answer
+        yield posts.date_quotations(written_answer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Posts:
+    """The posts that answer, and the day on which they are asked."""
+
+    tenant_id: TenantId
+    stores: TenantStores
+    index: MeaningSearch | None
+    now: datetime
+    zone: tzinfo
+
+    @property
+    def today(self) -> date:
+        return self.now.astimezone(self.zone).date()
+
+    async def search(self, query: str, period: Period | None, *, limit: int = SEARCHED) -> SearchPage:
+        days = f" since:{period.since} until:{period.until}" if period else ""
+        return await search(
+            f"{query}{days}",
+            tenant_id=self.tenant_id,
+            stores=self.stores,
+            index=self.index,
+            now=self.now,
+            zone=self.zone,
+            limit=limit,
+        )
+
+    def date_quotations(self, answer: Answer) -> Answer:
+        return date_quotations(answer, self.today, self.zone)
+
+    async def tell_days(self, answer: Answer, period: Period | None) -> Answer:
+        """Says of which days the question is, and whether there are posts of them, if nothing answers it."""
+        if period is None or answer.outcome is Outcome.ANSWERED:
+            return answer
+        has_posts = bool(answer.passages) or bool((await self.search("", period, limit=1)).results)
+        return tell_days(answer, period, self.zone, has_posts=has_posts)
 
 
 async def final_answer(
@@ -121,14 +193,32 @@ async def final_answer(
     return answer
 
 
-def posts_about(
-    question: ParsedQuestion, results: Sequence[SearchResult]
-) -> list[tuple[Passage, SearchResult]]:
-    """What a provider is asked about: posts about the question, one of those that say the same.
+async def _answer_with_first(
+    typed: str, question: ParsedQuestion, results: Mapping[PostId, SearchResult], stores: TenantStores
+) -> Answer | None:
+    def list_posts() -> tuple[list[Passage], list[Passage]]:
+        """The best posts about the question, one of those that say the same; and every post about it."""
+        every = [
+            _passage(match, result)
+            for match, result in _matches(question, list(results.values()))
+            if match.is_about(question) and match.has_roles
+        ]
+        return [passage for passage, _ in posts_about(question, list(results.values()))], every
 
-    Without any it is not asked.
+    about, every = await asyncio.to_thread(list_posts)
+    return await answer_with_first(typed, about, every, stores=stores)
+
+
+def posts_about(
+    question: ParsedQuestion, results: Sequence[SearchResult], *, min_coverage: float = 0.0
+) -> list[tuple[Passage, SearchResult]]:
+    """Posts that answer the question, or else those about it that have so much of its words; one of those
+    that say the same.
     """
-    exact = [pair for pair in _matches(question, results) if pair[0].is_about(question)]
+    about = [pair for pair in _matches(question, results) if pair[0].is_about(question) and pair[0].has_roles]
+    exact = [pair for pair in about if pair[0].answers(question)] or [
+        pair for pair in about if pair[0].coverage >= min_coverage
+    ]
     best = [pair for pair in exact if pair[0].coverage >= ALMOST * exact[0][0].coverage]
     return [(_passage(match, result), result) for match, result in _different(best, most=MAX_SENT)]
 
@@ -165,27 +255,48 @@ def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> An
     )
 
 
+def _refuse(answer: Answer) -> Answer:
+    """The passages of an answer, without its sentences: they do not say what stories could have said."""
+    outcome = Outcome.NEAREST if answer.passages else Outcome.NOTHING
+    return replace(answer, outcome=outcome, sentences=())
+
+
 def _tidy(typed: str) -> str:
     return " ".join(storable(typed).split())[:MAX_QUESTION_CHARACTERS]
 
 
-def _continued(thread: Sequence[str]) -> ParsedQuestion:
-    """The last question.
+def _has_subject(typed: str) -> bool:
+    question = parse_question(typed)
+    return bool(question.names or question.words)
 
-    One without names is about the names before it; one without any word asks the question before it again.
+
+def _parse_thread(thread: Sequence[str], today: date) -> tuple[ParsedQuestion, Period | None]:
+    """The last question, and the days that it is about.
+
+    One without names is about the names and days before it. One without any word asks the question before it
+    again, in its own days and place if it has some.
     """
-    question = parse_question(thread[-1])
-    for earlier in map(parse_question, reversed(thread[:-1])):
-        if question.names:
+    rest, period = cut_period(thread[-1], today)
+    question, asks = parse_question(rest), asks_itself(rest)
+    for typed in reversed(thread[:-1]):
+        is_other_place = not asks and not question.words and bool(question.places)
+        if question.names and not is_other_place:
             break
+        earlier_rest, earlier_period = cut_period(typed, today)
+        earlier = parse_question(earlier_rest)
+        kept_names = [
+            name for name in earlier.names if not is_other_place or name.folded not in earlier.places
+        ]
         question = replace(
             question,
-            names=earlier.names,
-            places=earlier.places,
-            roles=earlier.roles,
+            names=(*kept_names, *question.names),
+            places=question.places or earlier.places,
+            roles=None if is_other_place else earlier.roles,
             words=question.words or earlier.words,
+            wanted=question.wanted if asks else earlier.wanted,
         )
-    return question
+        asks, period = asks or asks_itself(earlier_rest), period or earlier_period
+    return replace(question, text=thread[-1], is_dated=period is not None), period
 
 
 def _queries(question: ParsedQuestion) -> list[str]:
@@ -206,9 +317,20 @@ def _queries(question: ParsedQuestion) -> list[str]:
 def _matches(
     question: ParsedQuestion, results: Sequence[SearchResult]
 ) -> list[tuple[PostMatch, SearchResult]]:
-    """How each post fits the question, the best first."""
+    """How each post fits the question, the best first.
+
+    Of equal ones the oldest, or the newest if the question is about certain days.
+    """
     matches = [(match_post(question, result.text), result) for result in results]
-    return sorted(matches, key=lambda pair: (-_rank(question, pair[0]), pair[1].posted_at, pair[1].post_id))
+    order = -1 if question.is_dated else 1
+    return sorted(
+        matches,
+        key=lambda pair: (
+            -_rank(question, pair[0]),
+            order * pair[1].posted_at.timestamp(),
+            pair[1].post_id,
+        ),
+    )
 
 
 def _rank(question: ParsedQuestion, match: PostMatch) -> float:
@@ -245,11 +367,8 @@ def _say_the_same(first: ParsedText, other: ParsedText) -> bool:
         number.value for number in quantities_in(other.text).all
     }:
         return False
-    shorter, longer = sorted((first, other), key=lambda sentence: len(sentence.content))
-    content = shorter.content
-    return bool(content) and sum(
-        bool(word.readings & longer.readings) for word in content
-    ) >= SAME_SHARE * len(content)
+    shared, words = count_shared(first, other)
+    return words > 0 and shared >= SAME_SHARE * words
 
 
 def _passage(match: PostMatch, result: SearchResult) -> Passage:

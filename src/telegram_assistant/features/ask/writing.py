@@ -37,7 +37,7 @@ MAX_TOKENS = 700
 MAX_CHARACTERS = MAX_SENT * (MAX_SENT_CHARACTERS + MAX_HEADING_CHARACTERS) + MAX_QUESTIONS_CHARACTERS
 
 
-async def offered(writer: TenantQuestions, *, tenant_id: TenantId) -> WritingOffer | None:
+async def offer_writing(writer: TenantQuestions, *, tenant_id: TenantId) -> WritingOffer | None:
     """The provider that would answer, and the most that a question can cost.
 
     None if no provider may be asked.
@@ -81,7 +81,7 @@ async def write_answer(
     passages = tuple(passage_of[result.post_id] for result in sent)
     writing = _Writing(writer, data, tenant_id, patience_seconds)
     async for piece in writing.pieces():
-        for sentences in await asyncio.to_thread(_grown, text, piece):
+        for sentences in await asyncio.to_thread(_add_piece, text, piece):
             yield _answer(answer, sentences, passages, text, price, is_final=False)
     understood = writing.understood
     if understood is None or understood.value is None:
@@ -155,7 +155,7 @@ def _data(thread: Sequence[str], sent: Sequence[SearchResult]) -> str:
     return f"{earlier}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages_of(sent)}"
 
 
-def _grown(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
+def _add_piece(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
     """What may be shown after each sentence that is complete with this piece."""
     return [tuple(text.sentences) for _ in text.hear(piece)]
 

@@ -2,18 +2,26 @@
 
 import asyncio
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from telegram_assistant.domain.channels.activity import ChannelActivity
 from telegram_assistant.domain.channels.health import PROMISED, ReadingHealth
+from telegram_assistant.domain.channels.networks import SisterChannel
+from telegram_assistant.domain.channels.record import ChannelRecord
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.channels.channels import get_followed
-from telegram_assistant.features.channels.coverage import FullCoverage, coverage_of
+from telegram_assistant.features.channels.coverage import FullCoverage, load_coverage
 from telegram_assistant.features.channels.overview import health_of
+from telegram_assistant.features.posts.changes import DescribedChange, load_changes
 from telegram_assistant.stores.postgres.channels.activity import OpeningAccount
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.stores import TenantStores
+
+CHANGES = timedelta(days=30)
+MAX_CHANGES = 30
+"""The newest, among which those of the spelling are counted."""
+SHOWN_CHANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,14 @@ class ActiveChannel:
     coverage: FullCoverage | None
     activity: ChannelActivity | None
     accounts: tuple[OpeningAccount, ...]
+    sisters: tuple[SisterChannel, ...] = ()
+    """Other channels of its owner."""
+    record: ChannelRecord | None = None
+    """None: not counted yet."""
+    changes: tuple[DescribedChange, ...] = ()
+    """The newest edits and deletions, without those of the spelling alone."""
+    spelling_changes: int = 0
+    """How many of the newest edits changed the spelling alone."""
 
 
 async def channel_with_activity(
@@ -34,9 +50,24 @@ async def channel_with_activity(
     channel = await get_followed(channel_id, followed=stores.followed)
     if not channel.active:
         return ActiveChannel(channel, health_of(channel, None, now), None, None, ())
-    coverage, activity, accounts = await asyncio.gather(
-        coverage_of(channel_id, stores=stores),
-        stores.activity.of(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now),
+    coverage, activity, accounts, sisters, records, changes = await asyncio.gather(
+        load_coverage(channel_id, stores=stores),
+        stores.activity.load_activity(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now),
         stores.activity.accounts(channel_id),
+        stores.networks.sisters(channel_id),
+        stores.records.some([channel_id]),
+        load_changes(channel, stores=stores, since=now - CHANGES, limit=MAX_CHANGES),
     )
-    return ActiveChannel(channel, health_of(channel, coverage.channel, now), coverage, activity, accounts)
+    health = health_of(channel, coverage.channel, now)
+    meant = [change for change in changes if not change.is_spelling]
+    return ActiveChannel(
+        channel,
+        health,
+        coverage,
+        activity,
+        accounts,
+        sisters,
+        records.get(channel_id),
+        tuple(meant[:SHOWN_CHANGES]),
+        len(changes) - len(meant),
+    )

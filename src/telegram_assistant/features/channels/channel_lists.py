@@ -98,7 +98,7 @@ def read_list(text: str) -> tuple[ListedChannel, ...]:
         raise Rejected(
             Reason(
                 "file_names_too_many",
-                "the file names more than {max_channels} channels",
+                "the file has more than {max_channels} channels",
                 max_channels=MAX_LISTED,
             )
         )
@@ -106,7 +106,7 @@ def read_list(text: str) -> tuple[ListedChannel, ...]:
         raise Rejected(
             Reason(
                 "file_names_none",
-                "the file names no channel; write one @name or link per line, or give an OPML file",
+                "the file has no channels; write one @name or link per line, or use an OPML file",
             )
         )
     return channels
@@ -119,7 +119,7 @@ def decode_list(content: bytes) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise Rejected(
-            Reason("file_not_text", "the file is not a text in UTF-8; save the list as text, CSV or OPML")
+            Reason("file_not_text", "the file is not UTF-8 text; save the list as text, CSV or OPML")
         ) from error
 
 
@@ -128,7 +128,7 @@ def _from_opml(text: str) -> Iterator[ListedChannel]:
         raise Rejected(
             Reason(
                 "file_declares_entities",
-                "the file declares its own XML entities; lists of channels need none",
+                "the file declares its own XML entities, and lists of channels need none",
             )
         )
     try:

@@ -15,12 +15,12 @@ from telegram_assistant.domain.channels.channel_requests import (
     RequestState,
     expect,
 )
+from telegram_assistant.domain.timestamps import MomentCursor
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channel_requests import (
     ChannelRequest,
     ChannelRequests,
-    RequestCursor,
 )
 from telegram_assistant.stores.postgres.channels.request_fates import RequestFates
 
@@ -43,7 +43,7 @@ class RequestPage:
     """A page of requests, newest first; `next` is None on the last page."""
 
     requests: tuple[RequestStatus, ...]
-    next: RequestCursor | None
+    next: MomentCursor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ async def summarize_fates(*, requests: ChannelRequests, fates: RequestFates, now
     counts = await fates.counts()
     waiting = await waiting_requests(requests=requests, now=now) if counts[RequestFate.WAITING] else ()
     ends = [status.last.estimated_end for status in waiting]
-    known = [end for end in ends if end is not None]
-    return FateSummary(counts, max(known) if known and len(known) == len(ends) else None)
+    known_ends = [end for end in ends if end is not None]
+    return FateSummary(counts, max(known_ends) if known_ends and len(known_ends) == len(ends) else None)
 
 
 async def list_requests(
@@ -88,7 +88,7 @@ async def list_requests(
     requests: ChannelRequests,
     now: datetime,
     limit: int,
-    before: RequestCursor | None = None,
+    before: MomentCursor | None = None,
 ) -> RequestPage:
     state = which.state if isinstance(which, RequestFate) else which
     was_followed = (
@@ -98,7 +98,7 @@ async def list_requests(
     )
     channel_requests = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
     page = channel_requests[:limit]
-    more = RequestCursor(page[-1].created_at, page[-1].request_id) if len(channel_requests) > limit else None
+    more = MomentCursor(page[-1].created_at, page[-1].request_id) if len(channel_requests) > limit else None
     return RequestPage(await _statuses(page, requests=requests, now=now), more)
 
 
@@ -125,13 +125,11 @@ async def try_again(
     failed = await get_request(request_id, requests=requests, now=now)
     if failed.request.state is not RequestState.FAILED:
         raise Conflicting(
-            Reason(
-                "request_not_failed", "this request has not failed; only failed requests can be tried again"
-            )
+            Reason("request_not_failed", "this request did not fail; only failed requests can be tried again")
         )
     if not failed.request.may_try_again:
         raise Conflicting(
-            Reason("line_cannot_be_tried_again", "this line names no channel; correct it and add it again")
+            Reason("line_cannot_be_tried_again", "this line has no channel; correct it and add it again")
         )
     if await fates.try_again(request_id):
         return await get_request(request_id, requests=requests, now=now)
@@ -163,11 +161,11 @@ async def _statuses(
         return tuple(RequestStatus(request, None) for request in channel_requests)
     capacity = await requests.capacity()
 
-    def expected(request: ChannelRequest) -> Expectation | None:
+    def estimate_request(request: ChannelRequest) -> Expectation | None:
         if request.position is None:
             return None
         if request.next_try_at > now:  # an account is serving it, or has postponed it
             return Expectation(request.outcome or TAKEN, request.next_try_at, max(request.next_try_at, now))
         return expect(request.kind, request.position, capacity, now=now)
 
-    return tuple(RequestStatus(request, expected(request)) for request in channel_requests)
+    return tuple(RequestStatus(request, estimate_request(request)) for request in channel_requests)

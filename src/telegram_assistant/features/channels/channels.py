@@ -43,7 +43,7 @@ class RequestedChannel:
 
 
 async def follow(
-    listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores
+    listed: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Requests every channel that the tenant does not follow yet. An invalid reference does not affect the
     others.
@@ -51,24 +51,27 @@ async def follow(
     Whether another tenant follows a channel makes no difference. A channel that the tenant follows already
     gets the given options.
     """
-    lines = [_read(entry) for entry in listed]
+    lines = [_parse_listed(entry) for entry in listed]
     names = [line.name for line in lines if isinstance(line, Reference) and line.kind is ReferenceKind.NAME]
-    followed = await stores.followed.named(names) if names else {}
+    followed = await stores.followed.find_by_usernames(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
     new: dict[int, NewRequest] = {}
     again: dict[ChannelId, str | None] = {}
     for place, (channel, line) in enumerate(zip(listed, lines, strict=True)):
-        options = replace(wanted, folder=channel.folder or wanted.folder)
+        options = replace(subscription, folder=channel.folder or subscription.folder)
         if isinstance(line, Reason):
             answers[place] = RequestedChannel(quote(channel.reference), refused=line)
-        elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
-            again[known.channel_id] = options.folder
-            answers[place] = RequestedChannel(quote(line.shown), followed=known)
+        elif (
+            line.kind is ReferenceKind.NAME
+            and (followed_channel := followed.get(line.name.lower())) is not None
+        ):
+            again[followed_channel.channel_id] = options.folder
+            answers[place] = RequestedChannel(quote(line.display_text), followed=followed_channel)
         else:
             new[place] = NewRequest(KINDS[line.kind], line.name, options)
-            answers[place] = RequestedChannel(quote(line.shown))
+            answers[place] = RequestedChannel(quote(line.display_text))
     if again:
-        await stores.request_fates.change_followed(again, wanted)
+        await stores.request_fates.change_followed(again, subscription)
     for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
         answers[place] = replace(
             answers[place], request_id=request_id, refused=None if request_id else TOO_MANY
@@ -76,13 +79,13 @@ async def follow(
     return tuple(answers[place] for place in range(len(lines)))
 
 
-async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> RequestedChannel:
+async def follow_joined(subscription: Subscription, *, requests: ChannelRequests) -> RequestedChannel:
     """Requests all channels that an account of the tenant has joined."""
-    (request_id,) = await requests.add([NewRequest(RequestKind.DIALOGS, "", wanted)])
+    (request_id,) = await requests.add([NewRequest(RequestKind.DIALOGS, "", subscription)])
     return RequestedChannel(JOINED, request_id, refused=None if request_id else TOO_MANY)
 
 
-def _read(listed: ListedChannel) -> Reference | Reason:
+def _parse_listed(listed: ListedChannel) -> Reference | Reason:
     """Returns the parsed reference, or why it is not valid."""
     try:
         return parse_reference(listed.reference)
@@ -105,7 +108,7 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
         raise Rejected(
             Reason(
                 "channel_not_followed_by_name",
-                "{written!r} is not followed; `tga channels list` shows the followed channels",
+                "you do not follow {written!r}; `tga channels list` shows your channels",
                 written=written,
             )
         )
@@ -113,12 +116,20 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
         raise Rejected(
             Reason(
                 "channel_name_ambiguous",
-                "{written!r} names several channels; use the id; `tga channels list` shows the followed "
-                "channels",
+                "{written!r} matches several channels; use the id; `tga channels list` shows them",
                 written=written,
             )
         )
     return matching[0]
+
+
+async def all_followed(*, followed: Followed) -> tuple[FollowedChannel, ...]:
+    return await followed.channels()
+
+
+async def find_followed(written: str, *, followed: Followed) -> FollowedChannel:
+    """Like `pick`, of all channels that the tenant follows."""
+    return pick(await all_followed(followed=followed), written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +172,10 @@ class SubscriptionUpdate:
 
 
 async def change_followed(
-    channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed
+    channel_id: ChannelId, update: SubscriptionUpdate, *, followed: Followed
 ) -> FollowedChannel:
     """Changes the settings of a followed channel. Raises Missing if the tenant does not follow it."""
-    if not await change_all_followed([channel_id], wanted, followed=followed):
+    if not await change_all_followed([channel_id], update, followed=followed):
         raise Missing(
             Reason(
                 "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
@@ -174,7 +185,7 @@ async def change_followed(
 
 
 async def change_all_followed(
-    channel_ids: Collection[ChannelId], wanted: SubscriptionUpdate, *, followed: Followed
+    channel_ids: Collection[ChannelId], update: SubscriptionUpdate, *, followed: Followed
 ) -> int:
     """Changes the settings of several channels.
 
@@ -182,13 +193,13 @@ async def change_all_followed(
     """
     options = Subscription(
         channel_id=NOT_KNOWN_YET,
-        folder=wanted.folder,
-        priority=wanted.priority,
-        ai_policy=wanted.ai_policy,
-        history_days=wanted.history_days,
-        wants_media=wanted.wants_media,
+        folder=update.folder,
+        priority=update.priority,
+        ai_policy=update.ai_policy,
+        history_days=update.history_days,
+        wants_media=update.wants_media,
     )
-    return await followed.change_all(channel_ids, options, leaves_folder=wanted.leaves_folder)
+    return await followed.change_all(channel_ids, options, leaves_folder=update.leaves_folder)
 
 
 async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:

@@ -68,30 +68,30 @@ async def coverage_of_all(
     after: CoveragePlace | None = None,
 ) -> CoveragePage:
     """Returns channels by title, only those in `states` if any are given. The totals cover all channels."""
-    known = await stores.coverage_overview.channels()
-    wanted = sorted(
-        (channel for channel in known if not states or channel.status.state in states), key=place_of
+    channels = await stores.coverage_overview.channels()
+    matching_channels = sorted(
+        (channel for channel in channels if not states or channel.status.state in states), key=place_of
     )
-    left = [channel for channel in wanted if after is None or place_of(channel) > after]
-    counts = Counter(channel.status.state for channel in known)
+    left = [channel for channel in matching_channels if after is None or place_of(channel) > after]
+    counts = Counter(channel.status.state for channel in channels)
     sums = {state: counts[state] for state in CoverageState}
     page = tuple(left[:limit])
     return CoveragePage(
         page,
         sums,
-        sum(channel.missing_ids for channel in known),
+        sum(channel.missing_ids for channel in channels),
         place_of(page[-1]) if len(page) < len(left) else None,
     )
 
 
-async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
+async def load_coverage(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
     """Raises Missing if the tenant does not follow the channel."""
-    known, ledger = await asyncio.gather(
-        stores.coverage_overview.channels([channel_id]), stores.coverage.of(channel_id)
+    channels, ledger = await asyncio.gather(
+        stores.coverage_overview.channels([channel_id]), stores.coverage.load_coverage(channel_id)
     )
-    if not known:
+    if not channels:
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
-    return FullCoverage(known[0], ledger)
+    return FullCoverage(channels[0], ledger)
 
 
 def least_fill_time(missing_ids: int) -> timedelta:
@@ -133,7 +133,7 @@ def _describe_state(coverage: ChannelCoverage) -> Reason:
         )
     return {
         CoverageState.COMPLETE: Reason("coverage_complete", "Complete: everything ever posted is stored"),
-        CoverageState.FILLING: Reason("coverage_filling", "Being filled"),
+        CoverageState.FILLING: Reason("coverage_filling", "Filling gaps"),
         CoverageState.MISSING: Reason(
             "coverage_missing",
             "{count} message id is missing",

@@ -1,17 +1,17 @@
 """Following a Telegram folder of an account, with the channels that are added to it later."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind, named_folder
-from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import RequestedChannel
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.accounts import Accounts
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
-from telegram_assistant.stores.postgres.channels.folders import FolderStatus
+from telegram_assistant.stores.postgres.channels.folders import FolderStatus, FollowedFolders
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 
@@ -46,8 +46,10 @@ async def request_folder(
     title: str, *, account_id: AccountId | None, subscription: Subscription, requests: ChannelRequests
 ) -> RequestedChannel:
     """Requests the folder; an account of another tenant never serves it."""
-    wanted = replace(subscription, folder=subscription.folder or title)
-    (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
+    folder_subscription = replace(subscription, folder=subscription.folder or title)
+    (request_id,) = await requests.add(
+        [NewRequest(RequestKind.FOLDER, title, folder_subscription, account_id)]
+    )
     return RequestedChannel(named_folder(title), request_id, refused=None if request_id else TOO_MANY)
 
 
@@ -62,7 +64,7 @@ def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
         raise Rejected(
             Reason(
                 "folder_not_followed",
-                "folder {written!r} is not followed; `tga folders list` shows the followed folders",
+                "you do not follow the folder {written!r}; `tga folders list` shows your folders",
                 written=written,
             )
         )
@@ -70,9 +72,29 @@ def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
         raise Rejected(
             Reason(
                 "folder_name_ambiguous",
-                "folder {written!r} names several folders; use the number; "
-                "`tga folders list` shows the followed folders",
+                "{written!r} matches several folders; use the number; `tga folders list` shows them",
                 written=written,
             )
         )
     return matching[0]
+
+
+async def list_folders(tenant_id: TenantId, *, folders: FollowedFolders) -> tuple[FolderStatus, ...]:
+    return await folders.list_for_tenant(tenant_id)
+
+
+@dataclass(frozen=True, slots=True)
+class UnfollowedFolder:
+    """A folder that is no longer followed, and how many of its channels are not followed with it."""
+
+    folder: FolderStatus
+    channels: int
+
+
+async def unfollow_folder(
+    written: str, *, tenant_id: TenantId, folders: FollowedFolders, with_channels: bool
+) -> UnfollowedFolder:
+    """`with_channels` also stops following the channels that the folder added."""
+    folder = pick_folder(await list_folders(tenant_id, folders=folders), written)
+    left = await folders.leave(tenant_id, folder.folder_id, with_channels=with_channels)
+    return UnfollowedFolder(folder, left)

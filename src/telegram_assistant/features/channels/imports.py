@@ -23,23 +23,23 @@ MAX_LINE = 200
 
 
 async def import_channels(
-    listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores
+    listed: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Like `follow`, in batches, but lines that never wait are kept too, to be seen later."""
     requested: list[RequestedChannel] = []
     for start in range(0, len(listed), BATCH):
-        requested += await _import_batch(listed[start : start + BATCH], wanted, stores=stores)
+        requested += await _import_batch(listed[start : start + BATCH], subscription, stores=stores)
     return tuple(requested)
 
 
 async def _import_batch(
-    listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores
+    listed: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
-    requested = await follow(listed, wanted, stores=stores)
+    requested = await follow(listed, subscription, stores=stores)
     answered = [
         line
         for channel, result in zip(listed, requested, strict=True)
-        if (line := _answered(channel, result, wanted)) is not None
+        if (line := _answer_line(channel, result, subscription)) is not None
     ]
     if answered:
         await stores.request_fates.keep(answered)
@@ -47,13 +47,13 @@ async def _import_batch(
 
 
 async def import_picked(
-    channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores
+    channel_ids: Collection[ChannelId], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Like `follow_picked`, but channels that never wait are kept too."""
-    requested = await follow_picked(channel_ids, wanted, stores=stores)
+    requested = await follow_picked(channel_ids, subscription, stores=stores)
     answered = [
         AnsweredLine(
-            RequestKind.PICK, str(channel_id), outcome, wanted, channel_id if result.followed else None
+            RequestKind.PICK, str(channel_id), outcome, subscription, channel_id if result.followed else None
         )
         for channel_id, result in zip(channel_ids, requested, strict=True)
         if (outcome := _outcome(result)) is not None
@@ -63,13 +63,15 @@ async def import_picked(
     return requested
 
 
-def _answered(listed: ListedChannel, result: RequestedChannel, wanted: Subscription) -> AnsweredLine | None:
+def _answer_line(
+    listed: ListedChannel, result: RequestedChannel, subscription: Subscription
+) -> AnsweredLine | None:
     """Returns what is kept of a line; None if it became a request."""
     outcome = _outcome(result)
     if outcome is None:
         return None
-    kind, reference = _written(listed.reference)
-    options = replace(wanted, folder=listed.folder or wanted.folder)
+    kind, reference = _parse_line(listed.reference)
+    options = replace(subscription, folder=listed.folder or subscription.folder)
     return AnsweredLine(
         kind, reference, outcome, options, result.followed.channel_id if result.followed else None
     )
@@ -79,7 +81,7 @@ def _outcome(result: RequestedChannel) -> Reason | None:
     return quote(result.followed.title) if result.followed else result.refused
 
 
-def _written(text: str) -> tuple[RequestKind, str]:
+def _parse_line(text: str) -> tuple[RequestKind, str]:
     try:
         reference = parse_reference(text)
     except Rejected:

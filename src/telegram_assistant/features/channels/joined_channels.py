@@ -11,7 +11,7 @@ from telegram_assistant.domain.channels.channel_requests import (
     RequestKind,
     RequestState,
 )
-from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Conflicting, Rejected
 from telegram_assistant.features.channels.channel_requests import RequestStatus, some_requests
 from telegram_assistant.features.channels.channels import RequestedChannel
@@ -106,20 +106,20 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
         raise Conflicting(
             Reason(
                 "joined_channels_fresh",
-                "the list is on its way, or younger than {minutes} minutes; ask again later",
+                "the list is being loaded, or is newer than {minutes} minutes; try again later",
                 minutes=round(LIST_AGAIN_AFTER.total_seconds() / 60),
             )
         )
-    wanted = Subscription(channel_id=NOT_KNOWN_YET)
+    subscription = Subscription(channel_id=NOT_KNOWN_YET)
     if None in await stores.requests.add(
-        [NewRequest(RequestKind.LISTING, "", wanted, account_id) for account_id in due]
+        [NewRequest(RequestKind.LISTING, "", subscription, account_id) for account_id in due]
     ):
         raise Rejected(TOO_MANY)
     return await list_joined(stores=stores, now=now)
 
 
 async def follow_picked(
-    channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores
+    channel_ids: Collection[ChannelId], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Requests the picked channels, in their order.
 
@@ -127,17 +127,19 @@ async def follow_picked(
     """
     listed = {channel.channel_id: channel for channel in await stores.joined.all(channel_ids)}
     followed = await stores.followed.some(channel_ids)
-    if again := {channel_id: wanted.folder for channel_id, channel in followed.items() if channel.active}:
-        await stores.request_fates.change_followed(again, wanted)
+    if again := {
+        channel_id: subscription.folder for channel_id, channel in followed.items() if channel.active
+    }:
+        await stores.request_fates.change_followed(again, subscription)
     new = [
         channel_id
         for channel_id in dict.fromkeys(channel_ids)
         if channel_id in listed and channel_id not in again
     ]
-    made = await stores.requests.add(
-        [NewRequest(RequestKind.PICK, str(channel_id), wanted) for channel_id in new]
+    request_ids = await stores.requests.add(
+        [NewRequest(RequestKind.PICK, str(channel_id), subscription) for channel_id in new]
     )
-    requests = dict(zip(new, made, strict=True))
+    requests = dict(zip(new, request_ids, strict=True))
 
     def result(channel_id: ChannelId) -> RequestedChannel:
         if channel_id in again:
@@ -153,6 +155,12 @@ async def follow_picked(
         return requested if requested.request_id else replace(requested, refused=TOO_MANY)
 
     return tuple(result(channel_id) for channel_id in channel_ids)
+
+
+async def find_own_account(number: int | None, *, stores: TenantStores) -> AccountId | None:
+    """The account with this number; None if it is not an active account of the tenant."""
+    accounts = await stores.joined.accounts()
+    return next((account.account_id for account in accounts if account.account_id == number), None)
 
 
 def _is_due(status: RequestStatus | None, now: datetime) -> bool:

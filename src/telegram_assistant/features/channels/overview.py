@@ -14,6 +14,7 @@ from telegram_assistant.domain.channels.health import (
     assess_health,
     suspended_health,
 )
+from telegram_assistant.domain.channels.record import ChannelRecord
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
@@ -33,6 +34,10 @@ class ChannelOrder(StrEnum):
     """The channel with the newest post first."""
     POSTS = "posts"
     """The channel with the most posts of the last seven days first."""
+    FIRST = "first"
+    """The channel that was first in the most stories first."""
+    OWN = "own"
+    """The channel that takes the smallest share of its posts from others first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,8 @@ class ChannelLine:
     coverage: ChannelCoverage | None
     """None for a suspended channel."""
     recent_posts: int = 0
+    record: ChannelRecord | None = None
+    """None: not counted yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class ChannelOverview:
     """
 
     lines: tuple[ChannelLine, ...]
-    found: tuple[ChannelId, ...]
+    matching_ids: tuple[ChannelId, ...]
     """All channels that match, on every page."""
     followed: int
     health: Mapping[ChannelHealth, int]
@@ -79,27 +86,29 @@ async def overview_of_channels(
     query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1
 ) -> ChannelOverview:
     """Returns a page of the list; a page that does not exist is the last one."""
-    followed, covered = await asyncio.gather(stores.followed.channels(), stores.coverage_overview.channels())
+    followed, covered, records = await asyncio.gather(
+        stores.followed.channels(), stores.coverage_overview.channels(), stores.records.some()
+    )
     coverage = {channel.channel_id: channel for channel in covered}
     matching = [
-        _line(channel, coverage.get(channel.channel_id), now)
+        _line(channel, coverage.get(channel.channel_id), records.get(channel.channel_id), now)
         for channel in followed
         if _matches(channel, query)
     ]
-    wanted = [line for line in matching if query.health is None or line.report.health is query.health]
+    filtered_lines = [line for line in matching if query.health is None or line.report.health is query.health]
     if query.order is ChannelOrder.POSTS:
-        wanted = await _with_posts(wanted, stores=stores, now=now)
-    wanted.sort(key=_name)
-    wanted.sort(key=ORDERS[query.order])
-    pages = max(1, -(-len(wanted) // limit))
+        filtered_lines = await _with_posts(filtered_lines, stores=stores, now=now)
+    filtered_lines.sort(key=_name)
+    filtered_lines.sort(key=ORDERS[query.order])
+    pages = max(1, -(-len(filtered_lines) // limit))
     page = min(max(1, page), pages)
-    lines: Sequence[ChannelLine] = wanted[(page - 1) * limit : page * limit]
+    lines: Sequence[ChannelLine] = filtered_lines[(page - 1) * limit : page * limit]
     counts = Counter(line.report.health for line in matching)
     return ChannelOverview(
         tuple(
             lines if query.order is ChannelOrder.POSTS else await _with_posts(lines, stores=stores, now=now)
         ),
-        tuple(line.channel.channel_id for line in wanted),
+        tuple(line.channel.channel_id for line in filtered_lines),
         len(followed),
         {health: counts[health] for health in ChannelHealth if counts[health]},
         _folders(followed),
@@ -126,8 +135,10 @@ def health_of(channel: FollowedChannel, coverage: ChannelCoverage | None, now: d
     )
 
 
-def _line(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datetime) -> ChannelLine:
-    return ChannelLine(channel, health_of(channel, coverage, now), coverage)
+def _line(
+    channel: FollowedChannel, coverage: ChannelCoverage | None, record: ChannelRecord | None, now: datetime
+) -> ChannelLine:
+    return ChannelLine(channel, health_of(channel, coverage, now), coverage, record=record)
 
 
 async def _with_posts(
@@ -153,4 +164,6 @@ ORDERS: Mapping[ChannelOrder, Callable[[ChannelLine], float]] = {
     ChannelOrder.HEALTH: lambda line: WORST_FIRST.index(line.report.health),
     ChannelOrder.NEWEST: lambda line: -(line.channel.newest_posted_at or NEVER).timestamp(),
     ChannelOrder.POSTS: lambda line: -line.recent_posts,
+    ChannelOrder.FIRST: lambda line: -line.record.first if line.record else 1,
+    ChannelOrder.OWN: lambda line: line.record.taken_share or 0 if line.record and line.record.posts else 2,
 }

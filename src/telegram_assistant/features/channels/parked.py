@@ -3,13 +3,18 @@
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.channels.schedule import Parked
+from telegram_assistant.stores.postgres.channels.schedule import Parked, Schedule
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 
-async def parked_channels(*, stores: TenantStores) -> tuple[Parked, ...]:
+async def find_parked_channels(*, stores: TenantStores) -> tuple[Parked, ...]:
     """Returns the parked channels that the tenant follows, ordered by the end of their pause."""
     return await stores.parked.all()
+
+
+async def all_parked_channels(*, schedule: Schedule) -> tuple[Parked, ...]:
+    """For the operator: the parked channels of every tenant."""
+    return await schedule.list_parked()
 
 
 async def release(channel_id: ChannelId, *, stores: TenantStores) -> None:

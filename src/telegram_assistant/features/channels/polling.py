@@ -1,10 +1,12 @@
-"""Reading a channel on demand."""
+"""Reading a channel on demand, and its stored posts again."""
 
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.channels.backfills import BackfillKind, Backfills
 from telegram_assistant.stores.postgres.channels.channels import Followed
+from telegram_assistant.stores.postgres.channels.planning import Planning
 from telegram_assistant.stores.postgres.channels.schedule import Schedule
 
 
@@ -30,6 +32,16 @@ async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, fol
         raise Conflicting(
             Reason(
                 "no_account_to_poll",
-                "you have no active account that can read the channel now; it is read when its turn comes",
+                "you have no active account that can read the channel now; it will be read at its turn",
             )
         )
+
+
+async def verify_channel(channel_id: ChannelId, *, backfills: Backfills) -> None:
+    """Lets the stored posts of a channel be read again, and those corrected that have changed."""
+    await backfills.open(channel_id, BackfillKind.VERIFY)
+
+
+async def pull_forward_channels(*, planning: Planning) -> int:
+    """Makes channels due that wait for the end of a flood which is over. Returns how many."""
+    return await planning.pull_forward()

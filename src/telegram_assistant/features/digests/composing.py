@@ -12,19 +12,19 @@ from telegram_assistant.domain.digests.digest import (
     DigestSentence,
     DigestStory,
     Novelty,
-    covered_before,
+    find_covered_stories,
 )
-from telegram_assistant.domain.digests.interests import Interest, Touched
+from telegram_assistant.domain.digests.interests import Interest, InterestMatch
 from telegram_assistant.domain.digests.plan import DigestLength
-from telegram_assistant.domain.stories.ranking import MIN_CHANNELS, weight_of
+from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
-from telegram_assistant.features.digests.interests import touched
+from telegram_assistant.features.digests.interests import match_interests, text_without_channel
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import summary_of
 from telegram_assistant.features.stories.writing import (
     SummaryWriter,
-    known_summaries,
-    materials_of,
+    load_known_summaries,
+    load_materials,
     write_summaries,
 )
 from telegram_assistant.language.evidence import shared_words
@@ -35,12 +35,13 @@ from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
-CONSIDERED = 400
+MAX_CONSIDERED = 400
 """Stories that are looked at: a small one may interest most."""
-LATE = timedelta(days=2)
+MAX_DELAY = timedelta(days=2)
 """A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
 """Channels that a digest names per story, and whose posts say whether it interests."""
+MIN_WORDINGS = 2
 KNOWN_SHARE = 0.5
 """Of the words of a sentence that tells something new without a new number or name,
 so many were told at most.
@@ -70,20 +71,20 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     """
     muted = mutes or Mutes()
     recent = await recent_stories(
-        since - LATE,
+        since - MAX_DELAY,
         stores=stores,
         now=now,
         seen_at=since,
         mutes=muted,
-        limit=CONSIDERED,
-        candidates=CONSIDERED,
+        limit=MAX_CONSIDERED,
+        candidates=MAX_CONSIDERED,
         language=language,
     )
     changed = [story for story in recent.stories if story.new or _was_corrected(story.story, since)]
     unmuted = [
         story
         for story in changed
-        if not any(word.casefold() in _said(story).casefold() for word in muted.words)
+        if not any(word.casefold() in _text_of(story).casefold() for word in muted.words)
     ]
     ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now)
     chosen_stories: list[_ChosenStory] = []
@@ -93,7 +94,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
             beyond += 1
         elif (
             chosen := await asyncio.to_thread(
-                _chosen, listed, since=since, length=length, language=language, earlier=earlier
+                _choose_story, listed, since=since, length=length, language=language, earlier=earlier
             )
         ) is None:
             unchanged += 1
@@ -105,9 +106,18 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
 
 def _by_interest(
     stories: Sequence[ListedStory], interests: Sequence[Interest], now: datetime
-) -> list[tuple[ListedStory, Touched]]:
+) -> list[tuple[ListedStory, InterestMatch]]:
     pairs = [
-        (listed, touched([post.text for post in listed.story.first_of_channels[:MAX_CHANNELS]], interests))
+        (
+            listed,
+            match_interests(
+                [
+                    text_without_channel(post.text, post.channel)
+                    for post in listed.story.first_of_channels[:MAX_CHANNELS]
+                ],
+                interests,
+            ),
+        )
         for listed in stories
     ]
     return sorted(
@@ -126,11 +136,11 @@ class _ChosenStory:
     entry: DigestStory
     story: VisibleStory
     summary: StorySummary
-    told: str = ""
+    earlier_text: str = ""
     """What earlier digests said of it."""
 
 
-def _chosen(
+def _choose_story(
     listed: ListedStory,
     *,
     since: datetime,
@@ -142,18 +152,22 @@ def _chosen(
     summary = summary_of(listed.story, language=language)
     if summary is None:
         return None
-    before = covered_before([post.post_id for post in listed.story.posts], earlier)
+    before = find_covered_stories([post.post_id for post in listed.story.posts], earlier)
     earlier_text = "\n".join(story.text for story in before)
     if not before:
         novelty, sentences = Novelty.NEW, summary.sentences
-    elif fresh := _new_facts(listed, earlier_text=earlier_text, language=summary.language):
-        novelty, sentences = Novelty.GROWN, fresh
+    elif fresh := (
+        _new_facts(listed, earlier_text=earlier_text, language=summary.language)
+        or _new_state(listed, summary)
+    ):
+        novelty, sentences = Novelty.UPDATED, fresh
     elif _was_corrected(listed.story, since):
         novelty, sentences = Novelty.CORRECTED, summary.sentences
     else:
         return None
+    news = _news(listed, summary, sentences) if novelty is Novelty.UPDATED else ""
     return _ChosenStory(
-        _entry(listed.story, novelty, summary, sentences[: length.sentences]),
+        _entry(listed.story, novelty, summary, sentences[: length.sentences], news),
         listed.story,
         summary,
         earlier_text,
@@ -168,28 +182,30 @@ async def _with_texts(
     writer: SummaryWriter | None,
 ) -> tuple[DigestStory, ...]:
     """The stories in a provider's words where there are any, otherwise as they are."""
-    materials = await materials_of([(choice.story, choice.summary) for choice in choices], stores=stores)
+    materials = await load_materials([(choice.story, choice.summary) for choice in choices], stores=stores)
     if writer is None:
-        texts = await known_summaries(materials, stores=stores)
+        texts = await load_known_summaries(materials, stores=stores)
     else:
         texts = await write_summaries(
             materials, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS
         )
     return tuple(
-        _written(choice, texts.get(material.key), length)
+        _apply_written_text(choice, texts.get(material.key), length)
         for choice, material in zip(choices, materials, strict=True)
     )
 
 
-def _written(choice: _ChosenStory, written: WrittenSummary | None, length: DigestLength) -> DigestStory:
+def _apply_written_text(
+    choice: _ChosenStory, written: WrittenSummary | None, length: DigestLength
+) -> DigestStory:
     """A story with new facts needs sentences that have them; a text without such sentences is not used."""
     if written is None:
         return choice.entry
     sentences = [
         sentence for sentence in written.sentences if sentence.text.removesuffix(".") != choice.entry.headline
     ]
-    if choice.entry.novelty is Novelty.GROWN:
-        sentences = _with_new_facts(sentences, earlier_text=choice.told)
+    if choice.entry.novelty is Novelty.UPDATED:
+        sentences = _with_new_facts(sentences, earlier_text=choice.earlier_text)
     if not sentences:
         return replace(choice.entry, checks=written.checks)
     return replace(
@@ -213,9 +229,10 @@ def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> t
 
 def _new_facts(listed: ListedStory, *, earlier_text: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have;
-    otherwise what several channels tell in new words.
+    otherwise what several owners of channels tell in new words of their own.
     """
-    alone = summary_of(VisibleStory(listed.new), language=language) if listed.new else None
+    new = VisibleStory(listed.new, voices=listed.story.voices)
+    alone = summary_of(new, language=language) if listed.new else None
     if alone is None:
         return ()
     sentences = (alone.headline, *alone.sentences)
@@ -223,6 +240,14 @@ def _new_facts(listed: ListedStory, *, earlier_text: str, language: str) -> tupl
         _with_new_facts(sentences, earlier_text=earlier_text)
         or _in_new_words(sentences, listed, earlier_text=earlier_text)
     )
+
+
+def _new_state(listed: ListedStory, summary: StorySummary) -> tuple[CitedSentence, ...]:
+    """The headline, if a new post says that the state of the story changed."""
+    changed = summary.state_at is not None and summary.headline.posts[0] in {
+        post.post_id for post in listed.new
+    }
+    return (summary.headline,) if changed else ()
 
 
 def _in_new_words(
@@ -233,11 +258,7 @@ def _in_new_words(
     earlier = parse_text(
         "\n".join((earlier_text, *(post.text for post in listed.story.posts if post.post_id not in new)))
     )
-    several = [
-        sentence
-        for sentence in sentences
-        if len({post.channel_id for post in sentence.posts}) >= MIN_CHANNELS
-    ]
+    several = [sentence for sentence in sentences if sentence.wordings >= MIN_WORDINGS]
     return [
         sentence
         for sentence in several
@@ -262,18 +283,36 @@ def _was_corrected(story: VisibleStory, since: datetime) -> bool:
     return any(post.deleted_at and post.deleted_at > since for post in story.posts)
 
 
-def _said(listed: ListedStory) -> str:
+def _text_of(listed: ListedStory) -> str:
     return "\n".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
 
 
+def _news(listed: ListedStory, summary: StorySummary, fresh: Sequence[CitedSentence]) -> str:
+    """What is new in a known story: its changed state, the latest of its new posts, or the first new fact."""
+    if state := _new_state(listed, summary):
+        return state[0].text
+    new = {post.post_id for post in listed.new}
+    if summary.latest is not None and summary.latest.posts[0] in new:
+        return summary.latest.text
+    return fresh[0].text
+
+
 def _entry(
-    story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]
+    story: VisibleStory,
+    novelty: Novelty,
+    summary: StorySummary,
+    sentences: Sequence[CitedSentence],
+    news: str,
 ) -> DigestStory:
+    """An entry about a known story begins with its news, and the old headline stands behind them."""
+    old = (summary.before or summary.headline).text
+    headline = news or summary.headline.text
     return DigestStory(
         novelty,
-        summary.headline.text.removesuffix("."),
-        _with_others(sentences, summary),
+        headline.removesuffix("."),
+        _with_others([sentence for sentence in sentences if sentence.text != headline], summary),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),
+        before=old.removesuffix(".") if news and old != headline else "",
     )

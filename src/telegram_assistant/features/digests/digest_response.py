@@ -2,27 +2,40 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from telegram_assistant.domain.digests.digest import Digest, DigestStory, Novelty
+from telegram_assistant.domain.digests.digest import Digest, DigestStory
 from telegram_assistant.reasons import Reason
 
 
+class StoryNovelty(StrEnum):
+    """Why a story is in a digest. Stored digests call the second one `grown`."""
+
+    NEW = "new"
+    UPDATED = "updated"
+    CORRECTED = "corrected"
+
+
 class DigestSentenceResponse(BaseModel, frozen=True):
-    """A sentence and the posts that say it. `others_say`: numbers that other channels give instead."""
+    """A sentence and the posts that say it."""
 
     text: str
     post_ids: list[str]
-    others_say: list[str]
+    conflicting_values: list[str] = Field(description="Numbers that other channels give instead.")
 
 
 class DigestStoryResponse(BaseModel, frozen=True):
     """A story. `channels` tell it, the first seen first; the first of `post_ids` names the story."""
 
-    novelty: Novelty
+    novelty: StoryNovelty
     headline: str
+    before: str = Field(
+        description="The headline until now; empty unless an earlier digest told the story and `headline` is "
+        "what is new."
+    )
     link: str = Field(description="The page of the story.")
     sentences: list[DigestSentenceResponse]
     channels: list[str]
@@ -32,22 +45,23 @@ class DigestStoryResponse(BaseModel, frozen=True):
         description="The provider's model that wrote the sentences; empty if they stand in their first "
         "posts word for word."
     )
-    replaced: int = Field(description="Doubtful sentences of the model, shown as the sentence of the post.")
-    left_out: list[str] = Field(description="Why sentences of the model are not shown, one reason each.")
+    replaced_count: int = Field(
+        description="Doubtful sentences of the model, shown as the sentence of the post."
+    )
+    rejected_reasons: list[str] = Field(
+        description="Why sentences of the model are not shown, one reason each."
+    )
 
 
 class DigestResponse(BaseModel, frozen=True):
-    """A digest of the time from `since` to `until`.
-
-    `beyond`: stories of less weight for which there was no room.
-    """
+    """A digest of the time from `since` to `until`."""
 
     digest_id: UUID | None = Field(description="Null: it was composed for this answer and is not kept.")
     link: str | None = Field(description="The page of a digest that is kept.")
     since: datetime
     until: datetime
     items: list[DigestStoryResponse]
-    beyond: int
+    more_count: int = Field(description="Stories of less weight for which there was no room.")
 
 
 def digest_response(
@@ -60,20 +74,21 @@ def digest_response(
         since=digest.since,
         until=digest.until,
         items=[_story_response(story, here, say) for story in digest.stories],
-        beyond=digest.beyond,
+        more_count=digest.beyond,
     )
 
 
 def _story_response(story: DigestStory, here: str, say: Callable[[Reason], str]) -> DigestStoryResponse:
     return DigestStoryResponse(
-        novelty=story.novelty,
+        novelty=StoryNovelty[story.novelty.name],
         headline=story.headline,
+        before=story.before,
         link=f"{here}/story/{story.story_id}",
         sentences=[
             DigestSentenceResponse(
                 text=sentence.text,
                 post_ids=[str(post) for post in sentence.posts],
-                others_say=list(sentence.others_say),
+                conflicting_values=list(sentence.others_say),
             )
             for sentence in story.sentences
         ],
@@ -81,6 +96,6 @@ def _story_response(story: DigestStory, here: str, say: Callable[[Reason], str])
         first_posted_at=story.first_posted_at,
         post_ids=[str(post) for post in story.posts],
         model=story.model,
-        replaced=story.checks.replaced,
-        left_out=[say(reason) for reason in story.checks.reasons],
+        replaced_count=story.checks.replaced,
+        rejected_reasons=[say(reason) for reason in story.checks.reasons],
     )

@@ -1,32 +1,26 @@
 """Digests of people: their plan, those that are due, one out of turn, and where they go."""
 
-from collections.abc import Iterable
-from datetime import datetime, time, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from uuid import UUID
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from telegram_assistant.domain.digests.digest import StoredDigest, digest_id_of
-from telegram_assistant.domain.digests.plan import (
-    EVERY_DAY,
-    MAX_TIMES,
-    DigestLength,
-    DigestPlan,
-    latest_moment,
-)
+from telegram_assistant.domain.digests.plan import DigestPlan, latest_moment
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.domain.receivers.delivery import NO_RECEIVER
+from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.stories.writing import SummaryWriter
-from telegram_assistant.features.watches.watches import NO_RECEIVER
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.digests.digests import PersonDigests, PlannedPerson
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 
-REMEMBERED = timedelta(days=7)
+REMEMBERED_FOR = timedelta(days=7)
 FIRST_REACH = timedelta(days=1)
 """The first digest tells of the last day."""
 MAX_REMEMBERED = 60
-NO_DIGEST = Reason("digest_unknown", "there is no such digest of yours")
+NO_DIGEST = Reason("digest_unknown", "you have no such digest")
 
 
 async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
@@ -48,7 +42,7 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     the page of who asked for it.
     """
     digest_id = digest_id_of(tenant_id, user_id, moment)
-    recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
+    recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED_FOR)
     if any(stored.digest_id == digest_id for stored in recent):
         return digest_id
     plan = await own.digests.plan()
@@ -83,54 +77,35 @@ async def open_digest(digest_id: UUID, *, digests: PersonDigests) -> StoredDiges
     return digest
 
 
+async def list_digests(*, digests: PersonDigests, limit: int) -> tuple[StoredDigest, ...]:
+    """The newest digests of the person, without marking them as seen."""
+    return await digests.newest(limit=limit)
+
+
+async def get_plan(*, digests: PersonDigests) -> DigestPlan:
+    """When digests come, and to which receivers; without times if the person has not chosen."""
+    return await digests.plan()
+
+
 async def set_plan(
-    times: Iterable[str],
-    weekdays: Iterable[str],
-    length: str,
-    *,
-    zone: str,
-    stores: TenantStores,
-    digests: PersonDigests,
-    receivers: Iterable[UUID] | None = None,
+    plan: DigestPlan, *, stores: TenantStores, digests: PersonDigests, may_choose_receivers: bool = True
 ) -> DigestPlan:
-    """Says when digests come, of which length, and to which receivers of the tenant; None: to those that were
+    """Returns the plan as it is from now on. A person who may not choose receivers keeps those that were
     chosen before.
 
-    Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length; Missing for an
-    unknown receiver. No times: no digests.
+    Raises Missing for an unknown receiver.
     """
     plan_receivers = (
-        (await digests.plan()).receivers
-        if receivers is None
-        else await _known_receivers(frozenset(receivers), stores)
+        await _check_receivers(frozenset(plan.receivers), stores)
+        if may_choose_receivers
+        else (await digests.plan()).receivers
     )
-    try:
-        plan = DigestPlan(
-            tuple(
-                sorted(
-                    {
-                        time.fromisoformat(text).replace(second=0, microsecond=0, tzinfo=None)
-                        for text in times
-                        if text
-                    }
-                )
-            ),
-            frozenset(int(weekday) for weekday in weekdays) & EVERY_DAY or EVERY_DAY,
-            DigestLength(length),
-            plan_receivers,
-            ZoneInfo(zone).key,
-        )
-    except (ValueError, ZoneInfoNotFoundError) as error:
-        raise Rejected(
-            Reason("digest_plan_wrong", "a digest comes at times like 08:00, on days from 1 (Monday) to 7")
-        ) from error
-    if len(plan.times) > MAX_TIMES:
-        raise Rejected(Reason("digest_plan_long", "at most {most} digests a day", most=MAX_TIMES))
-    await digests.set_plan(plan)
-    return plan
+    new_plan = replace(plan, receivers=plan_receivers)
+    await digests.set_plan(new_plan)
+    return new_plan
 
 
-async def _known_receivers(chosen: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
+async def _check_receivers(chosen: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
     known = tuple(
         receiver.receiver_id for receiver in await stores.receivers.all() if receiver.receiver_id in chosen
     )

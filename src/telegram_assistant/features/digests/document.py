@@ -7,12 +7,12 @@ from telegram_assistant.documents.document import Block, BlockKind, Document, Sp
 from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.reasons import Reason, quote
-from telegram_assistant.translation import say
+from telegram_assistant.translation import translate
 
 MAX_CITED = 3
 """Posts that a sentence leads to; the page shows more."""
 NOVELTIES = {
-    Novelty.GROWN: Reason("digest_grown", "new facts"),
+    Novelty.UPDATED: Reason("digest_grown", "new facts"),
     Novelty.CORRECTED: Reason("digest_corrected", "corrected"),
 }
 
@@ -26,7 +26,7 @@ def digest_document(
     """The digest with the posts that say each sentence, in the words of `language`."""
 
     def in_words(reason: Reason) -> str:
-        return say(reason, language, zone=zone)
+        return translate(reason, language, zone=zone)
 
     return (
         block(BlockKind.TITLE, in_words(digest_title(digest))),
@@ -57,8 +57,8 @@ def _span_of(digest: Digest) -> Reason:
     count = len(digest.stories)
     return Reason(
         "digest_span",
-        "{count} story that is new or has changed since {since:%-d %B, %H:%M}",
-        "{count} stories that are new or have changed since {since:%-d %B, %H:%M}",
+        "{count} story new or changed since {since:%-d %B, %H:%M}",
+        "{count} stories new or changed since {since:%-d %B, %H:%M}",
         count=count,
         since=digest.since,
     )
@@ -71,6 +71,9 @@ def _story(
     yield block(
         BlockKind.HEADING, Span(story.headline, story_link(story.story_id)), *([mark] if mark else [])
     )
+    if story.before:
+        before = Reason("digest_before", "before: {headline}", headline=story.before)
+        yield block(BlockKind.NOTE, in_words(before))
     if story.sentences:
         yield Block(BlockKind.TEXT, tuple(_sentences(story.sentences, in_words, post_link)))
     facts = [
@@ -81,7 +84,7 @@ def _story(
         facts.append(in_words(Reason("digest_written_by", "written by {model}", model=story.model)))
     if story.interests:
         facts.append(
-            in_words(Reason("digest_because", "because of {topics}", topics=", ".join(story.interests)))
+            in_words(Reason("digest_because", "matches: {topics}", topics=", ".join(story.interests)))
         )
     yield block(BlockKind.NOTE, " · ".join(facts))
 
@@ -96,6 +99,6 @@ def _sentences(
             yield Span("", post_link(post_id))
         if sentence.others_say:
             others = Reason(
-                "digest_others_say", "others say {numbers}", numbers=", ".join(sentence.others_say)
+                "digest_others_say", "others report {numbers}", numbers=", ".join(sentence.others_say)
             )
             yield Span(f" ({in_words(others)})")

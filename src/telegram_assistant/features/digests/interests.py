@@ -1,20 +1,22 @@
 """A person's interests: a list that they can read and edit, and what is learnt from their feedback."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
 from telegram_assistant.ai.local.morphology import dictionary
 from telegram_assistant.ai.local.names import NO_DICTIONARY, NameDictionary, names_in
+from telegram_assistant.ai.local.vocabulary import words_in_other_language
 from telegram_assistant.domain.digests.interests import (
     MAX_INTERESTS,
     MAX_TOPIC_LETTERS,
     OWN_WEIGHT,
     Feedback,
     Interest,
+    InterestMatch,
     StoryFeedback,
-    Touched,
-    clamped,
-    touched_by,
+    clamp_weight,
+    interest_match_of,
 )
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.visible import VisibleStory
@@ -32,19 +34,42 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 MAX_LEARNT = 3
 """Names that are learnt from one story."""
 MAX_HEADLINE = 200
+MIN_WORDS = 2
+"""Of a tag in the other language, where its own name is missing."""
 
 
-def touched(texts: Sequence[str], interests: Sequence[Interest]) -> Touched:
+def match_interests(texts: Sequence[str], interests: Sequence[Interest]) -> InterestMatch:
     """Returns which interests a story touches that is told in these texts: two of them are about the topic,
     or the only one in its alphabet.
     """
-    return touched_by(
+    return interest_match_of(
         [
             interest
             for interest in interests
             if sum(touches(text, interest.topic) for text in texts) >= _enough(texts, interest.topic)
+            or (interest.weight < 0 and _touches_in_other_language(texts, interest.topic))
         ]
     )
+
+
+def text_without_channel(text: str, channel: str) -> str:
+    """The text of a post without the name of its channel, which says nothing about the story."""
+    name = re.escape(" ".join(channel.split())).replace(r"\ ", r"\s+")
+    return re.sub(rf"(?<!\w){name}(?!\w)", " ", text, flags=re.IGNORECASE) if name else text
+
+
+def _touches_in_other_language(texts: Sequence[str], topic: str) -> bool:
+    """Whether the texts are about a disliked topic in the language that it is not written in: by the tag's
+    own name, or by two of its words.
+    """
+    words = words_in_other_language(" ".join(topic.split()))
+    others = [text for text in texts if is_cyrillic(text) != is_cyrillic(topic)]
+    about = sum(
+        touches(text, words[0]) or sum(touches(text, word) for word in words[1:]) >= MIN_WORDS
+        for text in others
+        if words
+    )
+    return bool(others) and about >= _enough(texts, words[0] if words else topic)
 
 
 def _enough(texts: Sequence[str], topic: str) -> int:
@@ -60,10 +85,12 @@ async def write_down(topic: str, *, interests: PersonInterests, weight: float = 
     words = " ".join(topic.split())[:MAX_TOPIC_LETTERS]
     if not lemmas_in(words):
         raise Rejected(Reason("topic_empty", "write a topic in a few words, like “bridges” or “city budget”"))
-    if not await interests.put(words, clamped(weight)):
+    if not await interests.put(words, clamp_weight(weight)):
         raise Conflicting(
             Reason(
-                "topics_full", "a list of interests holds {most} topics; remove one first", most=MAX_INTERESTS
+                "topics_full",
+                "a list of interests can have {most} topics; remove one first",
+                most=MAX_INTERESTS,
             )
         )
 
@@ -74,9 +101,21 @@ async def remove(topic: str, *, interests: PersonInterests) -> None:
         raise Missing(Reason("topic_unknown", "your list has no such topic"))
 
 
-async def all_of(interests: PersonInterests) -> tuple[tuple[Interest, ...], tuple[StoryFeedback, ...]]:
+async def load_interests(
+    interests: PersonInterests,
+) -> tuple[tuple[Interest, ...], tuple[StoryFeedback, ...]]:
     """Everything that is known of a person's interests: the list, and what they said about stories."""
-    return await interests.all(), await interests.said()
+    return await interests.all(), await interests.list_feedback()
+
+
+async def list_feedback(*, interests: PersonInterests) -> tuple[StoryFeedback, ...]:
+    """What the person said about stories, the newest first."""
+    return await interests.list_feedback()
+
+
+async def reset_interests(*, interests: PersonInterests) -> None:
+    """Forgets everything: what was written down, what was learnt, and what was said about stories."""
+    await interests.reset()
 
 
 async def say(
@@ -104,7 +143,7 @@ async def take_back(
     except Missing:
         posts = [post_id]
     if not await interests.take_back(posts, feedback):
-        raise Missing(Reason("feedback_unknown", "you have not said that about this story"))
+        raise Missing(Reason("feedback_unknown", "you have not given this feedback on the story"))
 
 
 async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInterests) -> tuple[str, ...]:
@@ -114,7 +153,7 @@ async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInter
     )
 
 
-def said_about(story: VisibleStory, opinions: Sequence[StoryFeedback]) -> frozenset[Feedback]:
+def feedback_of(story: VisibleStory, opinions: Sequence[StoryFeedback]) -> frozenset[Feedback]:
     """What the person has said about a story."""
     posts = {post.post_id for post in story.posts}
     return frozenset(opinion.feedback for opinion in opinions if opinion.post_id in posts)

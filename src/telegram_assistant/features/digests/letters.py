@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.features.digests.document import digest_document, digest_subject, digest_title
 from telegram_assistant.outbound.mail import Letter
 from telegram_assistant.reasons import Reason
-from telegram_assistant.translation import say
+from telegram_assistant.translation import translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +30,16 @@ def letter_of_digest(
     """The digest as a mail, in HTML and as plain text."""
     language, address = reader.language, f"{reader.here}/digest/plan"
     footers = (
-        Reason("digest_mail_footer", "To change when digests come: {address}", address=address),
-        Reason("mail_unsubscribe", "To unsubscribe, without logging in: {link}", link=unsubscribe_url),
+        Reason("digest_mail_footer", "Change digest times: {address}", address=address),
+        Reason("mail_unsubscribe", "Unsubscribe without logging in: {link}", link=unsubscribe_url),
     )
     document = (
         *_document(stored.digest, reader),
-        *(block(BlockKind.NOTE, say(footer, language)) for footer in footers),
+        *(block(BlockKind.NOTE, translate(footer, language)) for footer in footers),
     )
     return Letter(
         letter_id=letter_id,
-        subject=say(digest_subject(stored.digest), language),
+        subject=translate(digest_subject(stored.digest), language),
         text=write_plain(document),
         html=write_html(document, language=language),
         written_at=stored.made_at,
@@ -50,7 +50,7 @@ def letter_of_digest(
 def title_text_and_html(digest: Digest, *, reader: DigestReader) -> tuple[str, str, str]:
     """What an entry of a feed says, as plain text and as HTML."""
     title, document = (
-        say(digest_title(digest), reader.language, zone=reader.zone),
+        translate(digest_title(digest), reader.language, zone=reader.zone),
         _document(digest, reader)[1:],
     )
     return title, write_plain(document), write_fragment(document)

@@ -10,11 +10,11 @@ from datetime import datetime
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.people.person import FeedOrder
 from telegram_assistant.domain.posts.links import link_to
-from telegram_assistant.domain.posts.near_copies import MIN_WORDS, folded
+from telegram_assistant.domain.posts.near_copies import MIN_WORDS, fold_text
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.feed.choices import Mutes
-from telegram_assistant.stores.postgres.feed.person_feed import ReadingPost, ReadingScope
+from telegram_assistant.stores.postgres.feed.choices import Mutes, ReadingVisit
+from telegram_assistant.stores.postgres.feed.person_feed import FeedSurroundings, ReadingPost, ReadingScope
 from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor, cursor_of
 from telegram_assistant.stores.postgres.stores import PersonStores
 
@@ -91,7 +91,7 @@ def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, .
             continue
         if key is not None:
             by_text[key] = len(entries)
-        entries.append(replace(entry, muted_word=muted_word_in(entry.lead.stored.post.text, mutes.words)))
+        entries.append(replace(entry, muted_word=find_muted_word(entry.lead.stored.post.text, mutes.words)))
     return tuple(entries)
 
 
@@ -103,12 +103,76 @@ async def mark(posts: Iterable[PostId], *, own: PersonStores, as_read: bool) -> 
     return await (own.ledger.mark_read(messages) if as_read else own.ledger.mark_unread(messages))
 
 
+async def begin_visit(*, own: PersonStores, now: datetime) -> ReadingVisit:
+    """Notes that the person is here; returns when they were here before, and what they have muted."""
+    return await own.choices.visit(now)
+
+
+async def feed_surroundings(*, own: PersonStores) -> FeedSurroundings:
+    return await own.reading.surroundings()
+
+
+async def read_posts(posts: Sequence[PostId], *, own: PersonStores) -> tuple[ReadingPost, ...]:
+    """Posts as the person reads them; those that they do not see are left out."""
+    return await own.reading.some(posts)
+
+
+async def count_new_posts(scope: ReadingScope, *, since: datetime, own: PersonStores) -> int:
+    return await own.reading.count_new(scope, since=since)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    """A page of saved posts, the last saved first; `next` is None on the last page."""
+
+    entries: tuple[FeedEntry, ...]
+    next: datetime | None
+
+
+async def saved_posts(*, own: PersonStores, limit: int, before: datetime | None = None) -> SavedPage:
+    posts = await own.reading.list_saved(limit=limit + 1, before=before)
+    more = posts[limit - 1].saved_at if len(posts) > limit else None
+    return SavedPage(entries_of(posts[:limit], Mutes()), more)
+
+
+async def save_posts(posts: Sequence[PostId], *, own: PersonStores) -> None:
+    await own.choices.save(posts)
+
+
+async def unsave_posts(posts: Sequence[PostId], *, own: PersonStores) -> None:
+    await own.choices.unsave(posts)
+
+
+async def mark_all_read(scope: ReadingScope, *, until: datetime, own: PersonStores) -> int:
+    """Marks what was stored until then. Returns how many posts have changed."""
+    return await own.ledger.mark_all_read(scope, until=until)
+
+
+async def undo_marks(*, own: PersonStores) -> int:
+    """Undoes the person's last marks. Returns how many posts have changed."""
+    return await own.ledger.undo()
+
+
+async def list_mutes(*, own: PersonStores) -> Mutes:
+    return await own.choices.mutes()
+
+
+async def unmute_word(word: str, *, own: PersonStores) -> None:
+    await own.choices.unmute_word(word)
+
+
+async def unmute_channel(channel_id: ChannelId, *, own: PersonStores) -> None:
+    await own.choices.unmute_channel(channel_id)
+
+
 async def mute_word(word: str, *, own: PersonStores) -> str:
     phrase = " ".join(word.casefold().split())
     if not 0 < len(phrase) <= MAX_WORD_LETTERS:
         raise Rejected(
             Reason(
-                "muted_word_length", "a muted word or phrase has 1 to {most} letters", most=MAX_WORD_LETTERS
+                "muted_word_length",
+                "a muted word or phrase must have 1 to {most} characters",
+                most=MAX_WORD_LETTERS,
             )
         )
     await own.choices.mute_word(phrase)
@@ -170,11 +234,11 @@ def _album_of(reading_post: ReadingPost) -> tuple[int, int] | None:
 
 def _copy_key(entry: FeedEntry) -> str | None:
     """Equal for entries that say the same in the same words. Short texts are never folded."""
-    words = folded(entry.lead.stored.post.text)
+    words = fold_text(entry.lead.stored.post.text)
     return words if words.count(" ") >= MIN_WORDS - 1 else None
 
 
-def muted_word_in(text: str, words: Sequence[str]) -> str | None:
+def find_muted_word(text: str, words: Sequence[str]) -> str | None:
     """The first of these words or phrases that the text holds."""
     if not words:
         return None

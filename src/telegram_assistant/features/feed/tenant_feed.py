@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.stores.postgres.channels.channels import Followed
 from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor, cursor_of
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -31,10 +32,12 @@ async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | Non
 
     Reads one more than `limit`, to know whether there is a next page.
     """
-    return await page_of(await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit)
+    return await load_page(
+        await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit
+    )
 
 
-async def page_of(stored_posts: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
+async def load_page(stored_posts: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
     """Returns the first `limit` posts with their channels.
 
     More than `limit` posts mean that there is a next page.
@@ -47,3 +50,8 @@ async def page_of(stored_posts: Sequence[StoredPost], *, stores: TenantStores, l
         if (channel := channels.get(stored.post.channel_id)) is not None
     )
     return FeedPage(posts, cursor_of(page[-1]) if len(stored_posts) > limit else None)
+
+
+async def newest_state(*, followed: Followed) -> int:
+    """A number that changes when a followed channel gets a new post."""
+    return await followed.newest_state()

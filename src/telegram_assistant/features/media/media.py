@@ -29,7 +29,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.stores import TenantStores
 
-NO_FILE = Reason("media_unknown", "there is no such file in the channels that you follow")
+NO_FILE = Reason("media_unknown", "your channels have no such file")
 SMALL_BYTES = 1_000_000
 """A picture below this size may be shown itself where its thumbnail cannot be made."""
 

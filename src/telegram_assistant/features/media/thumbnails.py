@@ -25,7 +25,7 @@ FAILED_SECONDS = 600.0
 it may cost a reader ten seconds and its life.
 """
 MAX_FAILED = 10_000
-TOO_MANY = Reason("too_many_thumbnails", "too many thumbnails are being made")
+TOO_MANY = Reason("too_many_thumbnails", "too many thumbnails are being created")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ and reconsiders skipped files.
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.media.files import NOBODY, MediaRules, decide
+from telegram_assistant.domain.media.files import CLOSED_TERMS, MediaRules, decide
 from telegram_assistant.domain.media.showing import ThumbnailKey
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.files import FoundFile, MediaQueue
-from telegram_assistant.stores.postgres.media.upkeep import SETTLED_HOURS, MediaUpkeep
+from telegram_assistant.stores.postgres.media.upkeep import SETTLED_HOURS, MediaSurvey, MediaUpkeep
 from telegram_assistant.telemetry.metrics import MEDIA_SWEPT
 
 FEW, SHARE = 20, 0.2
@@ -53,8 +53,8 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
         raise Rejected(
             Reason(
                 "files_unknown_to_database",
-                "{count} of {total} files are unknown to the database; check S3_BUCKET or FILES_DIR, "
-                "then `tga media sweep --force`",
+                "the database does not know {count} of {total} files; check S3_BUCKET or FILES_DIR, then "
+                "run `tga media sweep --force`",
                 count=len(differences.orphans),
                 total=total,
             )
@@ -63,15 +63,15 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
         raise Rejected(
             Reason(
                 "files_missing_in_store",
-                "{count} of {total} files are missing in the store; check S3_BUCKET or FILES_DIR, "
-                "then `tga media sweep --force`",
+                "{count} of {total} files are missing in the store; check S3_BUCKET or FILES_DIR, then "
+                "run `tga media sweep --force`",
                 count=len(differences.missing),
                 total=total,
             )
         )
     await files.delete(differences.orphans)
     await files.delete_thumbnails(differences.thumbnails)
-    await upkeep.lost(differences.missing)
+    await upkeep.requeue_lost(differences.missing)
     swept = SweepResult(
         differences.seen,
         len(differences.orphans),
@@ -100,7 +100,7 @@ async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
     removed = 0
     while unused := await upkeep.begin_removing():
         await files.delete(unused)
-        await upkeep.removed(unused)
+        await upkeep.delete_objects(unused)
         removed += len(unused)
     return removed
 
@@ -112,15 +112,21 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
     """
     differences = _Differences()
     for first_byte in range(256):
-        thumbnails = [thumbnail async for thumbnail in files.listed_thumbnails(first_byte)]
-        here = {file.sha256: file async for file in files.listed(first_byte)}
-        known = await upkeep.known(first_byte)
+        thumbnails = [thumbnail async for thumbnail in files.list_thumbnails(first_byte)]
+        here = {file.sha256: file async for file in files.list_files(first_byte)}
+        known_objects = await upkeep.list_objects(first_byte)
         settled_at = now - timedelta(hours=SETTLED_HOURS)
         differences.orphans += [
-            sha256 for sha256, file in here.items() if sha256 not in known and file.modified_at < settled_at
+            sha256
+            for sha256, file in here.items()
+            if sha256 not in known_objects and file.modified_at < settled_at
         ]
-        differences.missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
-        differences.thumbnails += [thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known]
+        differences.missing += [
+            sha256 for sha256, settled in known_objects.items() if settled and sha256 not in here
+        ]
+        differences.thumbnails += [
+            thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known_objects
+        ]
         differences.seen += len(here)
     return differences
 
@@ -130,21 +136,26 @@ async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRule
 
     Returns how many are wanted now.
     """
-    skipped = await upkeep.reconsidered(rules)
+    skipped = await upkeep.list_skipped(rules)
     terms = await media.terms(
         list({skipped_file.post_id.channel_id for skipped_file in skipped}), quota_bytes=rules.quota_bytes
     )
-    wanted = [
+    wanted_files = [
         FoundFile(skipped_file.post_id, skipped_file.revision, skipped_file.file, None)
         for skipped_file in skipped
         if decide(
             skipped_file.file,
             is_protected=skipped_file.is_protected,
-            terms=terms.get(skipped_file.post_id.channel_id, NOBODY),
+            terms=terms.get(skipped_file.post_id.channel_id, CLOSED_TERMS),
             rules=rules,
         )
         is None
     ]
-    if wanted:
-        await media.keep([], wanted)
-    return len(wanted)
+    if wanted_files:
+        await media.keep([], wanted_files)
+    return len(wanted_files)
+
+
+async def survey_media(*, upkeep: MediaUpkeep, limit: int) -> MediaSurvey:
+    """Numbers and sizes of all files; of tenants and of errors at most `limit`."""
+    return await upkeep.survey(most=limit)

@@ -9,7 +9,7 @@ from telegram_assistant.errors import Missing
 from telegram_assistant.events import Event
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter, DeadLetters
-from telegram_assistant.stores.redis.client import Redis, answered
+from telegram_assistant.stores.redis.client import Redis, await_reply
 from telegram_assistant.streams.dead_letters import delete_letter, replay_entry
 
 
@@ -33,7 +33,7 @@ async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, par
     """Sends it back to the stage that failed, and to no other stage that reads the same stream."""
     letter = await inspect(dead_letter_id, letters=letters)
     channel_id = letter.channel_id or 0
-    await answered(
+    await await_reply(
         replay_entry(
             redis,
             stage=letter.stage,
@@ -74,5 +74,5 @@ async def inspect(dead_letter_id: int, *, letters: DeadLetters) -> DeadLetter:
 async def _remove(
     letter: DeadLetter, letters: DeadLetters, redis: Redis, *, given_up_revision: int | None = None
 ) -> None:
-    await answered(delete_letter(redis, stage=letter.stage, entry_id=letter.entry_id))
+    await await_reply(delete_letter(redis, stage=letter.stage, entry_id=letter.entry_id))
     await letters.remove(letter.dead_letter_id, given_up_revision=given_up_revision)

@@ -77,13 +77,15 @@ async def _within(max_seconds: float, subject: str, check: Awaitable[Sequence[Fi
         async with asyncio.timeout(max_seconds):
             return await check
     except TimeoutError:
-        what = Reason("check_too_slow", "the check did not end within {seconds:.0f} s", seconds=max_seconds)
+        what = Reason(
+            "check_too_slow", "the check did not finish within {seconds:.0f} s", seconds=max_seconds
+        )
         return [
             bad(
                 subject,
                 what,
                 remedy=Reason(
-                    "check_server_load", "see whether the server is overloaded or the network drops packets"
+                    "check_server_load", "check whether the server is overloaded or the network drops packets"
                 ),
             )
         ]
@@ -119,11 +121,13 @@ def examine_settings(settings: Settings) -> list[Finding]:
     """Checks what needs no server: the application, AI providers, local models,
     the operator's key and what webhooks reach.
     """
-    local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
+    is_local = settings.ai.embeddings is EmbeddingSource.LOCAL
+    local = settings.ai.embeddings_model_in_force if is_local else None
     models = understanding.examine(settings.ai.models, local)
     return [
         *telegram.examine(settings.telegram),
         *providers.examine(settings),
+        *providers.examine_embeddings(settings),
         *models,
         examine_operator_key(settings),
         examine_pages(settings),
@@ -136,15 +140,12 @@ def examine_pages(settings: Settings) -> Finding:
     so an address on https has a proxy in front.
     """
     if not settings.web.base_url:
-        what = Reason(
-            "base_url_empty", "BASE_URL is empty: pages answer under localhost and plain addresses only"
-        )
+        what = Reason("base_url_empty", "BASE_URL is empty: pages work only under localhost and IP addresses")
         return off("pages", what)
     if settings.web.is_https and not settings.web.trusted_proxies:
         what = Reason(
             "proxy_not_trusted",
-            "BASE_URL is on https, but no proxy is trusted: all people count as one address in the limits "
-            "of logins",
+            "BASE_URL uses https, but no proxy is trusted: login limits count all people as one address",
         )
         remedy = Reason(
             "set_trusted_proxies", "set TRUSTED_PROXIES to the addresses from which the proxy connects"
@@ -159,13 +160,13 @@ def examine_operator_key(settings: Settings) -> Finding:
     if not key:
         what = Reason(
             "operator_key_empty",
-            "OPERATOR_KEY is empty: health details and metrics are served to this machine only",
+            "OPERATOR_KEY is empty: health details and metrics are available to this machine only",
         )
         return off("operator key", what)
     if weakness := weakness_of_operator_key(key):
         return bad(
             "operator key",
             weakness,
-            remedy=Reason("print_operator_key", "set it to what `tga keys operator` prints"),
+            remedy=Reason("print_operator_key", "set it to the output of `tga keys operator`"),
         )
     return ok("operator key", Reason("operator_key_strong", "OPERATOR_KEY cannot be guessed"))

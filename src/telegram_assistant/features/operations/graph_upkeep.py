@@ -54,7 +54,7 @@ class _Generation:
         return target == str((await self.index.graph.generations()).building)
 
     async def prepare(self) -> str:
-        return str(await self.index.graph.begin((await self.outbox.known_epoch())[0]))
+        return str(await self.index.graph.begin((await self.outbox.load_known_epoch())[0]))
 
     async def after(self, last: PostId | None) -> Sequence[PostId]:
         return await self.states.after_since(
@@ -90,13 +90,13 @@ async def keep_graph(
         return
     while not stopping.is_set():
         try:
-            known = await _request_needed_rebuild(index=index, rebuilds=rebuilds, outbox=outbox)
+            generations = await _request_needed_rebuild(index=index, rebuilds=rebuilds, outbox=outbox)
             health.report(
                 PART,
                 State.OK,
                 used="neo4j",
-                is_filled=known.shown is not None,
-                is_being_rebuilt=known.building is not None,
+                is_filled=generations.answering is not None,
+                is_being_rebuilt=generations.building is not None,
             )
             await rebuild_graph(
                 index=index, states=states, rebuilds=rebuilds, outbox=outbox, owner=owner, stopping=stopping
@@ -111,10 +111,14 @@ async def _request_needed_rebuild(*, index: GraphIndex, rebuilds: Rebuilds, outb
 
     One that may have missed events after a loss of Redis stays.
     """
-    known = await index.graph.generations()
+    generations = await index.graph.generations()
     is_known = await rebuilds.look(Projection.GRAPH) is not None
     if not is_known:
         await index.graph.hide()
-    if not is_known or known.shown is None or known.epoch != (await outbox.known_epoch())[0]:
+    if (
+        not is_known
+        or generations.answering is None
+        or generations.epoch != (await outbox.load_known_epoch())[0]
+    ):
         await rebuilds.want(Projection.GRAPH)
-    return known
+    return generations

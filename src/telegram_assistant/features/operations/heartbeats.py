@@ -60,14 +60,14 @@ async def send_heartbeats(
             summarized_at = clock()
             await asyncio.gather(*(health.summarize() for health in roles.values()))
         if await _report(processes, instance, roles):
-            outage.recovered()
+            outage.log_recovery()
         else:
-            outage.failed("PostgreSQL does not take the report; other processes count this one as away")
+            outage.log_failure("PostgreSQL does not take the report; other processes count this one as away")
         await sleep_unless(stopping, HEARTBEAT_SECONDS)
     await _report(processes, instance, roles, is_last=True)
 
 
-def reported_metrics() -> Metrics:
+def collect_metrics() -> Metrics:
     """The metrics of this process that heartbeats carry."""
     samples = (sample for metric in REPORTED for family in metric.collect() for sample in family.samples)
     return Metrics(
@@ -91,7 +91,7 @@ async def _report(
         roles=tuple(roles),
         version=__version__,
         parts={role: health.parts() for role, health in roles.items()},
-        metrics=reported_metrics(),
+        metrics=collect_metrics(),
         servers_away=await next(iter(roles.values())).unavailable_servers(),
     )
     try:

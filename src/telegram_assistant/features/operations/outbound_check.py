@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 from telegram_assistant.domain.operations.diagnosis import Finding, off, ok, warning
 from telegram_assistant.outbound.addresses import as_address
-from telegram_assistant.outbound.openings import Openings, opened_host, opened_network, read_openings
+from telegram_assistant.outbound.openings import Openings, parse_host, parse_network, read_openings
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
 
@@ -22,10 +22,10 @@ def examine(settings: Settings) -> list[Finding]:
     """
     hosts, networks = settings.outbound.hosts, settings.outbound.networks
     if not hosts and not networks:
-        return [off(SUBJECT, Reason("outbound_closed", "webhooks reach the public web only"))]
+        return [off(SUBJECT, Reason("outbound_closed", "webhooks can reach only the public web"))]
     opened = Reason(
         "outbound_opened",
-        "webhooks of every tenant reach the public web and {targets}",
+        "webhooks of every tenant can reach the public web and {targets}",
         targets=", ".join((*hosts, *networks)),
     )
     return [ok(SUBJECT, opened), *_doubts(settings, read_openings(settings))]
@@ -33,14 +33,14 @@ def examine(settings: Settings) -> list[Finding]:
 
 def _doubts(settings: Settings, openings: Openings) -> Iterator[Finding]:
     for entry in settings.outbound.hosts:
-        host, port = opened_host(entry)[0]
+        host, port = parse_host(entry)[0]
         address = as_address(host)
         if openings.is_own_name(host, port):
             yield _opens_nothing(entry)
         elif host == "localhost" or (address is not None and any(address in network for network in LOOPBACK)):
             yield _opens_this_machine(entry)
     for entry in settings.outbound.networks:
-        network, port = opened_network(entry)[0]
+        network, port = parse_network(entry)[0]
         if openings.is_own_port(port):
             yield _opens_nothing(entry)
         elif network.prefixlen < MIN_PREFIX_LENGTH[network.version]:
@@ -60,7 +60,7 @@ def _opens_this_machine(entry: str) -> Finding:
     what = Reason("outbound_loopback", "{entry} opens programs on this machine to every tenant", entry=entry)
     remedy = Reason(
         "check_outbound_loopback",
-        "make sure that nothing at this address and port trusts requests only because they come from this "
+        "make sure that nothing at this address and port trusts requests just because they come from this "
         "machine",
     )
     return warning(SUBJECT, what, remedy=remedy)

@@ -10,7 +10,8 @@ from telegram_assistant.features.operations.resources import ResourcesOverview, 
 from telegram_assistant.stores.postgres.channels.schedule import Parked
 from telegram_assistant.stores.postgres.operations.job_runs import JobRun
 from telegram_assistant.stores.postgres.operations.processes import KnownProcess, Processes
-from telegram_assistant.stores.postgres.pipeline.backlog import BacklogEntry, Queue
+from telegram_assistant.stores.postgres.pipeline.backlog import BacklogEntry, OperatorBacklog, Queue
+from telegram_assistant.stores.postgres.pipeline.outbox import Outbox
 from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import ApiStores
 from telegram_assistant.telemetry.health import State, state_named, worst
@@ -125,13 +126,13 @@ class Overview:
         return sum(entry.entries for entry in self.waiting(queue))
 
 
-async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...]:
+async def load_processes(*, processes: Processes) -> tuple[ProcessOverview, ...]:
     """Returns every process of the last hour: those that run first, the others as they were last heard."""
     states = list(ProcessState)
-    known = [ProcessOverview(process, _state(process)) for process in await processes.all()]
+    overviews = [ProcessOverview(process, _state(process)) for process in await processes.all()]
     return tuple(
         sorted(
-            known,
+            overviews,
             key=lambda overview: (
                 states.index(overview.state),
                 0 if overview.state is ProcessState.RUNNING else overview.process.age_seconds,
@@ -176,7 +177,7 @@ async def installation_overview(
     *, stores: ApiStores, stages: Sequence[str], now: datetime, hours: int = 1
 ) -> Overview:
     """Returns everything. `stages` are the enabled ones, in the order of the flow."""
-    processes = await known_processes(processes=stores.processes)
+    processes = await load_processes(processes=stores.processes)
     minutes = await stores.throughput.since(now.replace(second=0, microsecond=0) - timedelta(hours=hours))
     running = running_processes(processes)
     workers = [process.process for process in processes if "worker" in process.process.roles]
@@ -195,7 +196,7 @@ async def installation_overview(
         posts_landed=_total(running, "posts_landed_total"),
         backlog=await stores.backlog.entries(),
         jobs=await stores.backlog.job_runs(),
-        parked=await stores.backlog.parked_channels(limit=SHOWN_PARKED),
+        parked=await stores.backlog.list_parked_channels(limit=SHOWN_PARKED),
     )
 
 
@@ -255,3 +256,13 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
             StagePoint(at=first, processed=processed, lag=max((minute.lag for minute in within), default=0))
         )
     return tuple(points)
+
+
+async def last_job_runs(*, backlog: OperatorBacklog) -> Mapping[str, JobRun]:
+    """The last run of each periodic job, by its name."""
+    return await backlog.job_runs()
+
+
+async def count_waiting_revisions(*, outbox: Outbox) -> int:
+    """Revisions of posts that have not passed through the pipeline."""
+    return await outbox.waiting()

@@ -47,11 +47,11 @@ def prepare_secrets(folder: Path, *, database: str, environ: Mapping[str, str]) 
     migrate` creates. An environment with DATABASE_URL describes a server of the operator's own, and no login
     is made up for it.
     """
-    before = {name: _read(folder / COMMANDS / name.lower()) for name in NEEDS[COMMANDS]}
-    given = {name: environ[name].strip() for name in before if environ.get(name, "").strip()}
-    if "DATABASE_URL" in given:
-        given = {**dict.fromkeys(LOGINS, ""), **given}
-    after = {**before, **given}
+    before = {name: _read_file(folder / COMMANDS / name.lower()) for name in NEEDS[COMMANDS]}
+    given_secrets = {name: environ[name].strip() for name in before if environ.get(name, "").strip()}
+    if "DATABASE_URL" in given_secrets:
+        given_secrets = {**dict.fromkeys(LOGINS, ""), **given_secrets}
+    after = {**before, **given_secrets}
     for name, make in MADE.items():
         after[name] = after[name] or make()
     for name, login in LOGINS.items():
@@ -75,14 +75,14 @@ def prepare_secrets(folder: Path, *, database: str, environ: Mapping[str, str]) 
     return [name for name in after if after[name] != before[name]]
 
 
-def _read(path: Path) -> str | None:
+def _read_file(path: Path) -> str | None:
     """What is in the file; None if there is none."""
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 def _write(path: Path, text: str) -> None:
     """Writes the file at once, so that a process that starts meanwhile never reads half of it."""
-    if _read(path) == text:
+    if _read_file(path) == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".new")

@@ -8,7 +8,7 @@ from telegram_assistant.features.operations.preparing import COMMANDS, NEEDS
 from telegram_assistant.settings import Settings, Variable, variables
 
 EVERY_PROCESS = ("database", "redis", "http", "telemetry", "process")
-MODELS = ("vectors", "ai", "gigachat", "openai")
+MODELS = ("vectors", "ai", "gigachat", "openai", "embeddings")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     COMMANDS: tuple(Settings.model_fields),
     "ingest": (*EVERY_PROCESS, "telegram", "parser", "previews", "files"),
@@ -52,7 +52,7 @@ DEFAULTS = {
 After a hyphen without a colon, an empty value stays empty. Volumes are on one disk.
 """
 BEGIN, END = (
-    "# --- Settings by group, from .env: made from settings.py by `make generate` ---\n",
+    "# --- Settings by group, from .env: made from settings/ by `make generate` ---\n",
     "# --- End of the settings ---\n",
 )
 
@@ -73,7 +73,7 @@ def variables_of(place: str) -> list[str]:
     ]
 
 
-def passed(name: str) -> str:
+def format_compose_value(name: str) -> str:
     """How compose.yaml passes a variable on. An empty value counts as none."""
     return f"${{{name}{DEFAULTS.get(name, ':-')}}}"
 
@@ -92,4 +92,8 @@ def _anchors() -> Iterator[str]:
             for name in (variable.name, variable.also)
             if name
         ]
-        yield f"x-{group}: &{group}\n" + "".join(f"  {name}: {passed(name)}\n" for name in names) + "\n"
+        yield (
+            f"x-{group}: &{group}\n"
+            + "".join(f"  {name}: {format_compose_value(name)}\n" for name in names)
+            + "\n"
+        )

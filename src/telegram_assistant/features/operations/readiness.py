@@ -59,7 +59,8 @@ def addresses_of(
     http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None
 ) -> dict[CheckedRole, RoleAddress]:
     """Returns the addresses of the roles according to the settings; `hosts` names roles on other machines."""
-    here = "127.0.0.1" if http.host in {"", "0.0.0.0", "::"} else http.host  # noqa: S104 -- an address to connect to, not to listen on
+    listens_everywhere = http.host in {"", "0.0.0.0", "::"}  # noqa: S104 -- compares, does not listen
+    here = "127.0.0.1" if listens_everywhere else http.host
     key = http.operator_key.get_secret_value()
     ports = {
         CheckedRole.INGEST: (http.ingest_port, http.ingest_operations_port),
@@ -91,7 +92,7 @@ async def examine_installation(
                 port = f"{role.upper()}_PORT"
                 remedy = Reason(
                     "start_role",
-                    "start it: tga run --roles {role}; {port} and HTTP_HOST say where it is expected",
+                    "start it: tga run --roles {role}; {port} and HTTP_HOST set its address",
                     role=role,
                     port=port,
                 )
@@ -111,18 +112,20 @@ def _role(role: CheckedRole, status: RoleStatus) -> Finding:
         why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
         what = Reason("role_not_ready", "/readyz answers 503: {why}", why=why)
         return bad(
-            subject, what, remedy=Reason("fix_what_it_names", "fix what it names; `tga doctor` says how")
+            subject, what, remedy=Reason("fix_what_it_names", "fix the named problem; `tga doctor` shows how")
         )
-    what = Reason("health_says", "/health says {status}", status=str(status.health["status"]))
+    what = Reason("health_says", "/health answers {status}", status=str(status.health["status"]))
     if state.is_trouble:
         return bad(
             subject,
             what,
-            remedy=Reason("see_health_details", "/health/details names the part that fails, and why"),
+            remedy=Reason("see_health_details", "/health/details shows the failing part and the reason"),
         )
     if state is not State.OK:
         return warning(
-            subject, what, remedy=Reason("wait_for_role", "it starts or stops: look again in a minute")
+            subject,
+            what,
+            remedy=Reason("wait_for_role", "it is starting or stopping: check again in a minute"),
         )
     return ok(
         subject,
@@ -158,18 +161,20 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
         if not stages or len(running) < len(stages):
             what = Reason(
                 "some_stages_run",
-                "{running} of {stages} stages run",
+                "{running} of {stages} stages are running",
                 running=len(running),
                 stages=len(stages),
             )
             remedy = Reason(
                 "see_stages",
-                "the lines above say why, `tga streams --once` shows what waits; "
-                "a stage that was stopped needs `tga streams resume`",
+                "the lines above give the reasons, `tga streams --once` shows the queues; run `tga "
+                "streams resume` for a stopped stage",
             )
             yield bad("stages", what, remedy=remedy)
         else:
-            yield ok("stages", Reason("all_stages_run", "all {stages} stages run", stages=len(stages)))
+            yield ok(
+                "stages", Reason("all_stages_run", "all {stages} stages are running", stages=len(stages))
+            )
 
 
 def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> Iterator[Finding]:
@@ -179,32 +184,34 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
     yield _tick(metrics, interval_seconds=expected.interval_seconds, now=now)
     yield _news(metrics)
     if expected.posts_are_unique is None:
-        what = Reason("posts_uniqueness_unknown", "PostgreSQL did not answer, so nobody knows")
+        what = Reason("posts_uniqueness_unknown", "unknown: PostgreSQL did not answer")
         yield warning(
             "4 no duplicates",
             what,
-            remedy=Reason("fix_postgres_first", "fix what the line about postgres names, then look again"),
+            remedy=Reason(
+                "fix_postgres_first", "fix the problem in the line about postgres, then check again"
+            ),
         )
     elif expected.posts_are_unique:
         yield ok(
             "4 no duplicates", Reason("posts_unique", "the database refuses a second row for the same post")
         )
     else:
-        what = Reason("posts_not_unique", "the table of posts has no unique key over channel and message")
+        what = Reason("posts_not_unique", "the table of posts has no unique key on channel and message")
         yield bad("4 no duplicates", what, remedy=Reason("migrate_now", "run `tga migrate`"))
-    yield _partly_read(metrics)
-    yield _exported("6 dashboard", PANEL_SERIES, metrics)
-    yield _exported("7 alerts", ALERT_SERIES, metrics)
-    yield _forced(metrics)
+    yield _check_partly_read(metrics)
+    yield _check_exported("6 dashboard", PANEL_SERIES, metrics)
+    yield _check_exported("7 alerts", ALERT_SERIES, metrics)
+    yield _check_forced(metrics)
     yield _latency(metrics)
 
 
 def _scheduler(ingest: RoleStatus) -> Finding:
     subject, status = "1 scheduler", str(ingest.health["scheduler"]["status"])
-    what = Reason("health_says", "/health says {status}", status=status)
+    what = Reason("health_says", "/health answers {status}", status=status)
     remedy = Reason(
         "see_scheduler",
-        "`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: "
+        "`tga scheduler status` shows the reason; check `tga accounts list` and `tga channels list`: "
         "there may be nothing to read",
     )
     return ok(subject, what) if status == "ok" else bad(subject, what, remedy=remedy)
@@ -240,8 +247,8 @@ def _news(metrics: Metrics) -> Finding:
     }
     reason = Reason(
         "news_counted",
-        "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; "
-        "{empty:.0f} runs found none",
+        "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; {empty:.0f} runs "
+        "without posts",
         posts=posts,
         pushed=pushed,
         runs=runs["ok"],
@@ -252,7 +259,7 @@ def _news(metrics: Metrics) -> Finding:
             subject,
             reason,
             remedy=Reason(
-                "posts_of_no_run", "posts were counted that no run can have stored: report this bug"
+                "posts_of_no_run", "the count includes posts that no run can have stored: report this bug"
             ),
         )
     if not posts:
@@ -260,34 +267,35 @@ def _news(metrics: Metrics) -> Finding:
             subject,
             reason,
             remedy=Reason(
-                "wait_for_post", "wait for the first new post; `tga channels coverage` shows what is read"
+                "wait_for_post", "wait for the first new post; `tga channels coverage` shows the progress"
             ),
         )
     return ok(subject, reason)
 
 
-def _partly_read(metrics: Metrics) -> Finding:
+def _check_partly_read(metrics: Metrics) -> Finding:
     subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
     if not age:
         return ok(subject, Reason("nothing_partly_read", "no channel is partly read"))
     reason = Reason(
         "partly_read",
-        "a partly read channel was not read further for {age:.0f} s; up to {limit:.0f} s is normal",
+        "a partly read channel has not progressed for {age:.0f} s; up to {limit:.0f} s is normal",
         age=age,
         limit=MAX_HWM_AGE_SECONDS,
     )
     remedy = Reason(
         "next_run_continues",
-        "its next run continues where the last one ended; `tga channels coverage` shows why it has not",
+        "its next run continues from the last position; `tga channels coverage` shows the reason for the "
+        "delay",
     )
     if age < MAX_HWM_AGE_SECONDS:
         return ok(subject, reason)
     return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, reason, remedy=remedy)
 
 
-def _exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
-    known = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
-    missing = [name for name, metric in series.items() if metric not in known]
+def _check_exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
+    metric_names = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
+    missing = [name for name, metric in series.items() if metric not in metric_names]
     if missing:
         return bad(
             subject,
@@ -305,7 +313,7 @@ def _exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Find
     )
 
 
-def _forced(metrics: Metrics) -> Finding:
+def _check_forced(metrics: Metrics) -> Finding:
     subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
     if forced is None:
         what = Reason(
@@ -314,7 +322,8 @@ def _forced(metrics: Metrics) -> Finding:
         return bad(subject, what, remedy=RESTART_INGEST)
     reason = Reason(
         "channels_forced",
-        "{number:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS",
+        "{number:.0f} channels were read in historical mode because they had not been read for "
+        "LPA_MAX_AGE_HOURS",
         number=forced,
     )
     remedy = Reason(

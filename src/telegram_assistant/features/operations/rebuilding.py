@@ -10,7 +10,7 @@ from typing import Protocol
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import AssistantError
-from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild, Rebuilds
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -102,6 +102,17 @@ async def _fill(
             return True
         await work.write(posts, target)
         last = posts[-1]
-        if not await rebuilds.note(projection, owner=owner, last=last, done=len(posts), lease=LEASE):
+        if not await rebuilds.note(projection, owner=owner, last=last, post_count=len(posts), lease=LEASE):
             return False
     return False
+
+
+async def request_rebuild(projection: Projection, *, rebuilds: Rebuilds) -> None:
+    await rebuilds.want(projection)
+
+
+async def rebuild_status(projection: Projection, *, rebuilds: Rebuilds) -> Rebuild:
+    """The progress of a rebuild that was requested."""
+    status = await rebuilds.look(projection)
+    assert status is not None  # it was requested
+    return status

@@ -9,7 +9,7 @@ from telegram_assistant.domain.operations.fullness import MEGABYTE, Fullness
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.disks import DiskUse, WatchedFolder, measure_folders
 from telegram_assistant.stores.postgres.operations.processes import KnownProcess
-from telegram_assistant.stores.redis.client import Redis, answered
+from telegram_assistant.stores.redis.client import Redis, await_reply
 from telegram_assistant.streams.redis_memory import RedisMemory, read_redis_memory
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
@@ -74,7 +74,7 @@ async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> M
             DISK_SIZE.labels(folder.use).set(fullness.size_bytes)
             DISK_FREE.labels(folder.use).set(fullness.free_bytes)
     try:
-        memory = await answered(read_redis_memory(redis))
+        memory = await await_reply(read_redis_memory(redis))
     except Busy:  # the parts that need Redis say that it is away
         REDIS_MEMORY.clear()
         return measured

@@ -15,8 +15,8 @@ READERS = "sandbox"
 BROWSER = "browser"
 KERNEL = Reason(
     "use_newer_kernel",
-    "use Linux 6.7 or newer with Landlock (CONFIG_LSM or lsm= names it) and seccomp, "
-    "and let containers call both",
+    "use Linux 6.7 or newer with Landlock (in CONFIG_LSM or lsm=) and seccomp, and allow containers to "
+    "call both",
 )
 
 
@@ -31,7 +31,7 @@ async def _examine_readers() -> Finding:
     except (OSError, TimeoutError, ValueError) as error:
         what = Reason(
             "no_sandbox",
-            "no sandboxed process can be started ({error}), so no pages and pictures are read",
+            "no sandboxed process can be started ({error}), so pages and pictures are not read",
             error=type(error).__name__,
         )
         return bad(
@@ -49,7 +49,8 @@ async def _examine_readers() -> Finding:
         return warning(READERS, what, remedy=KERNEL)
     what = Reason(
         "sandbox_in_force",
-        "readers of pages and pictures: empty environment, no capabilities, {layers}; no files, no network",
+        "readers of pages and pictures have an empty environment, no capabilities, {layers}, no files and "
+        "no network",
         layers=protection.in_words(),
     )
     return ok(READERS, what)
@@ -69,6 +70,6 @@ async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:
             )
         ]
     if protection.startswith("without"):
-        remedy = Reason("allow_namespaces", "allow user namespaces, or keep it in a container of its own")
+        remedy = Reason("allow_namespaces", "allow user namespaces, or run it in its own container")
         return [warning(BROWSER, quote(protection), remedy=remedy)]
     return [ok(BROWSER, quote(protection))]

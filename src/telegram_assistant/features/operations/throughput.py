@@ -32,14 +32,14 @@ class CountedMinutes:
         metrics, minute = _stage_metrics(), _minute(now)
         counters = _counters(self._stages, metrics)
         for stage in self._stages:
-            known = self._minutes.get((minute, stage)) or StageMinute(minute, stage, 0, 0, 0)
+            stage_minute = self._minutes.get((minute, stage)) or StageMinute(minute, stage, 0, 0, 0)
             (processed, failed), (processed_before, failed_before) = counters[stage], self._before[stage]
             lag = int(metrics.total("stage_lag_entries", stage=stage) or 0)
             self._minutes[minute, stage] = replace(
-                known,
-                processed=known.processed + processed - processed_before,
-                failed=known.failed + failed - failed_before,
-                lag=max(known.lag, lag),
+                stage_minute,
+                processed=stage_minute.processed + processed - processed_before,
+                failed=stage_minute.failed + failed - failed_before,
+                lag=max(stage_minute.lag, lag),
             )
         self._before = counters
         return tuple(self._minutes.values())
@@ -69,9 +69,9 @@ async def keep_throughput(
             await minutes.save(unsaved, instance=instance)
             counted.forget_saved(now)
             await measure_backlog(backlog)
-            outage.recovered()
+            outage.log_recovery()
         except Busy as busy:
-            outage.failed(busy)  # it stays in memory, and is saved next time
+            outage.log_failure(busy)  # it stays in memory, and is saved next time
         if is_last:
             return
         await sleep_unless(stopping, every_seconds)
@@ -80,12 +80,12 @@ async def keep_throughput(
 async def measure_backlog(backlog: Backlog) -> None:
     """Sets the metric of what waits. What waits no longer becomes zero."""
     waiting = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
-    known = {
+    exported_labels = {
         (sample.labels["queue"], sample.labels["kind"])
         for family in BACKLOG.collect()
         for sample in family.samples
     }
-    for labels in known | waiting.keys():
+    for labels in exported_labels | waiting.keys():
         BACKLOG.labels(*labels).set(waiting.get(labels, 0))
 
 

@@ -126,17 +126,17 @@ async def report_vectors(
     while not stopping.is_set():
         names = [name for name, space in (await index.vectors.collections()).items() if space is not None]
         points = sum([await index.vectors.count(name) for name in names])
-        known = await rebuilds.look(Projection.VECTORS)
+        last_rebuild = await rebuilds.look(Projection.VECTORS)
         health.report(
             PART,
             State.OK,
             ""
-            if known and known.completed_at
+            if last_rebuild and last_rebuild.completed_at
             else "some posts have no vector yet; `tga rebuild vectors` makes them",
             used=index.vectors.where,
             model=model,
             points=points,
-            is_being_rebuilt=known is not None and known.finished_at is None,
-            posts_done=known.done if known else 0,
+            is_being_rebuilt=last_rebuild is not None and last_rebuild.finished_at is None,
+            posts_done=last_rebuild.done if last_rebuild else 0,
         )
         await sleep_unless(stopping, LOOK_EVERY_SECONDS)

@@ -8,22 +8,69 @@ from uuid import UUID
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.people.person import new_token
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.errors import Conflicting, Forbidden, Missing
+from telegram_assistant.errors import Conflicting, Forbidden, Missing, Rejected
+from telegram_assistant.features.people.people import check_name
 from telegram_assistant.features.tenants.keys import announce_changed_keys
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.members import (
     MAX_OPEN_INVITATIONS,
+    Invitation,
     ListedMember,
     Members,
     MemberThing,
     ThingKind,
 )
-from telegram_assistant.stores.postgres.tenants.users import Users
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
+from telegram_assistant.stores.postgres.tenants.users import Member, Users
 
 INVITATION_LASTS = timedelta(days=7)
-LAST_OWNER = Reason("last_owner", "a tenant needs an owner: make somebody else an owner first")
+LAST_OWNER = Reason("last_owner", "a tenant needs an owner: first make somebody else an owner")
 NO_MEMBER = Reason("member_unknown", "there is no such member")
-NOT_OWNER = Reason("not_owner_any_more", "you are not an owner any more")
+NOT_OWNER = Reason("not_owner_any_more", "you are no longer an owner")
+
+
+async def list_members(*, members: Members) -> tuple[ListedMember, ...]:
+    return await members.all()
+
+
+async def list_invitations(*, members: Members) -> tuple[Invitation, ...]:
+    """The invitations that can still be used."""
+    return await members.invitations()
+
+
+async def member_named(name: str, *, tenant: Tenant, users: Users) -> Member:
+    """The person of the tenant with this name; without a name, the only one.
+
+    Raises Rejected if there is none, or several.
+    """
+    member = await users.find(tenant.tenant_id, name)
+    if member is None:
+        raise Rejected(
+            Reason(
+                "person_to_name",
+                "name a person of tenant {tenant!r} with --person; `tga people list` shows them",
+                tenant=tenant.name,
+            )
+        )
+    return member
+
+
+async def add_member(
+    name: str,
+    tenant_id: TenantId,
+    *,
+    role: MemberRole | None,
+    users: Users,
+    drop_cached_keys: Callable[[], Awaitable[None]],
+) -> Member:
+    """Adds a person at the command line, or gives a member this role; None keeps the role.
+
+    The first person of a tenant becomes its owner.
+    """
+    member = await users.join(tenant_id, check_name(name), role=role)
+    if role is not None:
+        await announce_changed_keys(drop_cached_keys)
+    return member
 
 
 async def invite(role: MemberRole, *, members: Members, session: str) -> str:
@@ -47,7 +94,7 @@ async def invite(role: MemberRole, *, members: Members, session: str) -> str:
 
 async def withdraw_invitation(invitation: UUID, *, members: Members) -> None:
     if not await members.withdraw(invitation):
-        raise Missing(Reason("invitation_unknown", "there is no such invitation, or it was used already"))
+        raise Missing(Reason("invitation_unknown", "there is no such invitation, or it was already used"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +125,7 @@ async def set_role(
     drop_cached_keys: Callable[[], Awaitable[None]],
 ) -> None:
     """Changes the role. What a lower role does not permit ends at once: invitations, and scopes of keys."""
-    await _check(member, members, done=await members.set_role(member, role, session=session))
+    await _check(member, members, is_changed=await members.set_role(member, role, session=session))
     await announce_changed_keys(drop_cached_keys)
 
 
@@ -95,7 +142,7 @@ async def remove_member(
     removed = await members.remove(
         member, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers
     )
-    await _check(member, members, done=removed)
+    await _check(member, members, is_changed=removed)
     await announce_changed_keys(drop_cached_keys)
 
 
@@ -111,10 +158,10 @@ async def remove_by_name(
     await announce_changed_keys(drop_cached_keys)
 
 
-async def _check(member: UUID, members: Members, *, done: bool | None) -> None:
-    if done:
+async def _check(member: UUID, members: Members, *, is_changed: bool | None) -> None:
+    if is_changed:
         return
-    if done is None:
+    if is_changed is None:
         raise Forbidden(NOT_OWNER)
     if member not in {listed.public_id for listed in await members.all()}:
         raise Missing(NO_MEMBER)

@@ -26,7 +26,9 @@ SALT_BYTES = 16
 HASH_BYTES = 32
 RETRY_SECONDS = 5.0
 QUEUE_FULL = Reason(
-    "passwords_busy", "many people log in at this moment; try again in {seconds:.0f} s", seconds=RETRY_SECONDS
+    "passwords_busy",
+    "many people are logging in right now; try again in {seconds:.0f} s",
+    seconds=RETRY_SECONDS,
 )
 
 

@@ -13,18 +13,26 @@ from telegram_assistant.domain.people.person import (
     MAX_PASSWORD_LETTERS,
     MIN_PASSWORD_LETTERS,
     Person,
+    Preferences,
     new_token,
 )
 from telegram_assistant.errors import Conflicting, Forbidden, Missing, Rejected
 from telegram_assistant.features.people.passwords import PasswordQueue, Passwords
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.people.people import LoginAttempt, OneTimeLink, People, SessionStart
+from telegram_assistant.stores.postgres.people.people import (
+    FoundSession,
+    OneTimeLink,
+    OpenSession,
+    PasswordAttempt,
+    People,
+    SessionStart,
+)
 from telegram_assistant.stores.postgres.tenants.users import Users
 
 SESSION_LASTS = timedelta(days=30)
 """Since the last visit. No session lasts longer than a year: the database ends it."""
 LOGIN_LINK_LASTS = timedelta(hours=1)
-LINK_IS_GONE = Reason("link_is_gone", "this link was used already, or it has expired; ask for a new one")
+LINK_IS_GONE = Reason("link_is_gone", "this link was already used or has expired; ask for a new one")
 NAME_TAKEN = Reason(
     "person_name_taken", "this name is taken; choose another one, or log in first if it is yours"
 )
@@ -39,7 +47,7 @@ class NewSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class BrowserVisit:
     """The browser in which somebody logs in, and the network that it is in."""
 
     agent: str
@@ -52,7 +60,7 @@ async def sign_in(
     *,
     people: People,
     passwords: Passwords,
-    visit: Visit,
+    visit: BrowserVisit,
     secret: bytes,
     queue: PasswordQueue = PasswordQueue.LOGIN,
 ) -> NewSession:
@@ -60,19 +68,19 @@ async def sign_in(
 
     `secret` hides names that nobody has from the audit log.
     """
-    wanted = name.strip()
-    parameters = await people.password_parameters(wanted)
+    user_name = name.strip()
+    parameters = await people.password_parameters(user_name)
     proof = await passwords.prove(password[:MAX_PASSWORD_LETTERS], parameters, queue=queue)
     start = _start(visit)
-    attempt = LoginAttempt(wanted, proof, visit.network, hash_name(wanted, secret))
+    attempt = PasswordAttempt(user_name, proof, visit.network, hash_name(user_name, secret))
     user_id = await people.begin_session_by_password(attempt, start)
     if user_id is None:
-        raise Forbidden(Reason("login_wrong", "name and password do not belong together"))
+        raise Forbidden(Reason("login_wrong", "the name or the password is wrong"))
     return NewSession(user_id, start.token)
 
 
 async def create_first_owner(
-    name: str, password: str, *, people: People, passwords: Passwords, visit: Visit
+    name: str, password: str, *, people: People, passwords: Passwords, visit: BrowserVisit
 ) -> NewSession:
     """Creates the owner of the operator's tenant.
 
@@ -84,9 +92,9 @@ async def create_first_owner(
         _start(visit),
     )
     user_id = await people.create_first_owner(chosen, verifier, start)
-    if user_id is None and await people.have_owner():
+    if user_id is None and await has_owner(people=people):
         raise Conflicting(
-            Reason("owner_exists", "this installation has an owner already; ask them for an invitation")
+            Reason("owner_exists", "this installation already has an owner; ask them for an invitation")
         )
     if user_id is None:
         raise Conflicting(NAME_TAKEN)
@@ -100,7 +108,7 @@ async def make_login_link(user_id: UserId, *, users: Users, created_by: str) -> 
     return token
 
 
-async def link_of(token: str, *, people: People) -> OneTimeLink:
+async def find_link(token: str, *, people: People) -> OneTimeLink:
     """Raises Missing if the link is unknown, used or expired."""
     link = await people.link(token)
     if link is None:
@@ -108,7 +116,7 @@ async def link_of(token: str, *, people: People) -> OneTimeLink:
     return link
 
 
-async def sign_in_by_link(token: str, *, people: People, visit: Visit) -> NewSession:
+async def sign_in_by_link(token: str, *, people: People, visit: BrowserVisit) -> NewSession:
     """Uses up the link. Raises Missing if it is not valid any more."""
     start = _start(visit)
     user_id = await people.begin_session_by_link(token, start)
@@ -118,13 +126,13 @@ async def sign_in_by_link(token: str, *, people: People, visit: Visit) -> NewSes
 
 
 async def join_as_new_person(
-    token: str, name: str, password: str, *, people: People, passwords: Passwords, visit: Visit
+    token: str, name: str, password: str, *, people: People, passwords: Passwords, visit: BrowserVisit
 ) -> NewSession:
     """Creates a person by invitation.
 
     Raises Missing if it is not valid any more, Conflicting if the name is taken.
     """
-    await link_of(token, people=people)
+    await find_link(token, people=people)
     chosen, verifier, start = (
         check_name(name),
         await passwords.create_verifier(check_password(password)),
@@ -132,7 +140,7 @@ async def join_as_new_person(
     )
     user_id = await people.join_by_link(token, chosen, verifier, start)
     if user_id is None:
-        await link_of(token, people=people)
+        await find_link(token, people=people)
         raise Conflicting(NAME_TAKEN)
     return NewSession(user_id, start.token)
 
@@ -166,6 +174,47 @@ async def change_password(
     return ended
 
 
+async def find_session(token: str, *, people: People) -> FoundSession | None:
+    """The session with this token, its person and their tenants; None if there is none, or it has ended."""
+    return await people.session(token) if token else None
+
+
+async def has_people(*, people: People) -> bool:
+    return await people.exist()
+
+
+async def has_owner(*, people: People) -> bool:
+    """Whether the operator's tenant has a member."""
+    return await people.have_owner()
+
+
+async def list_sessions(*, token: str, people: People) -> tuple[OpenSession, ...]:
+    """All sessions of the person whose session has this token."""
+    return await people.sessions(token)
+
+
+async def end_other_sessions(*, token: str, people: People) -> int:
+    """Returns how many sessions of the person were ended."""
+    return await people.end_other_sessions(token)
+
+
+async def log_out(session_id: UUID, *, token: str, people: People) -> None:
+    """Ends the person's own session; one that has ended stays so."""
+    await people.end_session(token, session_id)
+
+
+async def set_preferences(chosen: Preferences, *, token: str, people: People) -> None:
+    await people.set_preferences(token, chosen)
+
+
+async def record_login_alarm(name: str, *, network: str, unknown_as: str, people: People) -> None:
+    """Records in the audit log that too many logins with this name were tried.
+
+    A name that nobody has is recorded as `unknown_as`.
+    """
+    await people.note_login_alarm(name.strip(), network=network, unknown_as=unknown_as)
+
+
 async def end_session(session_id: UUID, *, token: str, people: People) -> None:
     """Ends a session of the person whose session has this token."""
     if not await people.end_session(token, session_id):
@@ -183,7 +232,9 @@ def check_name(name: str) -> str:
     """The name as it is stored. Letters that look the same are written the same where Unicode knows it."""
     written = " ".join(unicodedata.normalize("NFC", name).split())
     if not 0 < len(written) <= MAX_NAME_LETTERS or not written.isprintable():
-        raise Rejected(Reason("person_name_length", "a name has 1 to {most} letters", most=MAX_NAME_LETTERS))
+        raise Rejected(
+            Reason("person_name_length", "a name must have 1 to {most} characters", most=MAX_NAME_LETTERS)
+        )
     return written
 
 
@@ -192,7 +243,7 @@ def check_password(password: str) -> str:
         raise Rejected(
             Reason(
                 "password_length",
-                "a password has {least} to {most} letters",
+                "a password must have {least} to {most} characters",
                 least=MIN_PASSWORD_LETTERS,
                 most=MAX_PASSWORD_LETTERS,
             )
@@ -200,6 +251,6 @@ def check_password(password: str) -> str:
     return password
 
 
-def _start(visit: Visit) -> SessionStart:
+def _start(visit: BrowserVisit) -> SessionStart:
     """A session with a new token, whatever the browser had before."""
     return SessionStart(new_token(), visit.agent, SESSION_LASTS)

@@ -31,6 +31,11 @@ class DescribedChange:
     pieces: tuple[Piece, ...]
     meaning: tuple[MeaningChange, ...]
 
+    @property
+    def is_spelling(self) -> bool:
+        """Whether nothing but the spelling changed."""
+        return bool(self.meaning) and all(change.kind is MeaningKind.SPELLING for change in self.meaning)
+
 
 @dataclass(frozen=True, slots=True)
 class ChangesPage:
@@ -71,6 +76,14 @@ async def quiet_changes(
     return ChangesPage(
         await _describe(page, channels), change_cursor(page[-1]) if len(changes) > limit else None
     )
+
+
+async def load_changes(
+    channel: FollowedChannel, *, stores: TenantStores, since: datetime, limit: int
+) -> tuple[DescribedChange, ...]:
+    """The newest changes of one channel."""
+    changes = await stores.changes.since(since, limit=limit, channel_ids=(channel.channel_id,))
+    return await _describe(changes, {channel.channel_id: channel})
 
 
 async def _describe(

@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.posts.post_details import PostDetail, Po
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 
-NO_POST = Reason("post_unknown", "there is no such post in the channels that you follow")
+NO_POST = Reason("post_unknown", "your channels have no such post")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class DescribedVersion:
 async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     """Raises Missing if the post does not exist for the tenant."""
     detail, understood = await asyncio.gather(
-        stores.post_details.of(post_id), stores.enrichments.all_of(post_id)
+        stores.post_details.load_detail(post_id), stores.enrichments.load_every_kind(post_id)
     )
     if detail is None:
         raise Missing(NO_POST)
@@ -70,7 +70,7 @@ async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     )
 
 
-async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[DescribedVersion, ...]:
+async def load_versions(post_id: PostId, *, stores: TenantStores) -> tuple[DescribedVersion, ...]:
     """Returns the versions, oldest first and the current one last.
 
     Raises Missing if the post does not exist for the tenant.

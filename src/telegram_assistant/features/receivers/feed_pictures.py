@@ -21,7 +21,7 @@ from telegram_assistant.features.stories.stories import visible_story
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedDirectory, FeedKind, FoundFeed
-from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture, FeedPost
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture, PostWithAlbum
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 SIZE = ThumbnailSize.MEDIUM
@@ -30,7 +30,7 @@ feed gets no file as a stranger has written it.
 """
 NO_PICTURE = Reason(
     "feed_picture_unknown",
-    "there is no picture at this address; its feed may have been revoked, or its post is gone",
+    "there is no picture at this address; the feed may have been revoked, or the post deleted",
 )
 
 
@@ -80,7 +80,7 @@ async def open_picture(
         raise Missing(NO_PICTURE) from error
 
 
-async def _is_covered(feed: FoundFeed, post: FeedPost, stores: TenantStores) -> bool:
+async def _is_covered(feed: FoundFeed, post: PostWithAlbum, stores: TenantStores) -> bool:
     if feed.kind is not FeedKind.STORY:
         return await stores.feed_posts.is_covered(post, kind=feed.kind, subject=feed.subject)
     if feed.subject == ALL_STORIES:

@@ -10,14 +10,14 @@ from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.outbound.mail import Letter
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.watches.alerts import Alert
-from telegram_assistant.translation import say
+from telegram_assistant.translation import translate
 
 
 def footers(here: str, unsubscribe_url: str) -> tuple[Reason, Reason]:
     """How to change or stop mails of the tenant whose pages begin here."""
     return (
-        Reason("mail_footer", "To change these mails: {address}", address=f"{here}/receivers"),
-        Reason("mail_unsubscribe", "To unsubscribe, without logging in: {link}", link=unsubscribe_url),
+        Reason("mail_footer", "Change these e-mails: {address}", address=f"{here}/receivers"),
+        Reason("mail_unsubscribe", "Unsubscribe without logging in: {link}", link=unsubscribe_url),
     )
 
 
@@ -30,7 +30,7 @@ def letter_of_alerts(
         letter_id=letter_id,
         subject=_subject(alerts, language),
         text="\n\n\n".join(
-            [*parts, "\n".join(say(footer, language) for footer in footers(here, unsubscribe_url))]
+            [*parts, "\n".join(translate(footer, language) for footer in footers(here, unsubscribe_url))]
         )
         + "\n",
         written_at=max(alert.created_at for alert in alerts),
@@ -47,28 +47,27 @@ def letter_of_code(
     """
     text = Reason(
         "mail_confirmation",
-        "Somebody wants to send alerts and digests of {installation} to this address.\n\n"
-        "If you want them, open this page "
-        "within {days} days:\n{link}\n\nor tell them this code: {code}\n\n"
-        "If not, do nothing: no other mails will come.",
+        "Somebody wants to send alerts and digests from {installation} to this address.\n\nIf you want "
+        "them, open this page within {days} days:\n{link}\n\nor give this person the code: {code}\n\nIf "
+        "not, do nothing: you will get no other e-mails.",
         installation=installation,
         days=CONFIRM_LINK_LASTS.days,
         link=confirm_url,
         code=code,
     )
     subject = Reason(
-        "mail_confirmation_subject", "Do you want mails of {installation}?", installation=installation
+        "mail_confirmation_subject", "Do you want e-mails from {installation}?", installation=installation
     )
     return Letter(
         letter_id=letter_id,
-        subject=say(subject, language),
-        text=say(text, language) + "\n",
+        subject=translate(subject, language),
+        text=translate(text, language) + "\n",
         written_at=written_at,
     )
 
 
 def _subject(alerts: Sequence[Alert], language: str) -> str:
-    first = f"{alerts[0].watch}: {say(headline_of(alerts[0]), language)}"
+    first = f"{alerts[0].watch}: {translate(headline_of(alerts[0]), language)}"
     more = Reason(
         "mail_subject",
         "{first} and {count} more alert",
@@ -76,7 +75,7 @@ def _subject(alerts: Sequence[Alert], language: str) -> str:
         first=first,
         count=len(alerts) - 1,
     )
-    return first if len(alerts) == 1 else say(more, language)
+    return first if len(alerts) == 1 else translate(more, language)
 
 
 def _paragraph(alert: Alert, here: str, language: str) -> str:
@@ -84,5 +83,10 @@ def _paragraph(alert: Alert, here: str, language: str) -> str:
     address = (
         f"{here}/post/{post.channel_id}/{post.message_id}" if post else f"{here}/channels/{alert.channel_id}"
     )
-    lines = [f"{alert.watch}: {say(headline_of(alert), language)}", alert.text, address, link_of_alert(alert)]
+    lines = [
+        f"{alert.watch}: {translate(headline_of(alert), language)}",
+        alert.text,
+        address,
+        link_of_alert(alert),
+    ]
     return "\n".join(line for line in lines if line)

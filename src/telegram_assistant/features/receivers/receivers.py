@@ -3,10 +3,11 @@ confirmed before anything is sent to them.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from telegram_assistant.domain.receivers.delivery import (
+    NO_RECEIVER,
     OLD_SECRET_LASTS,
     AlertReceiver,
     ReceiverKind,
@@ -17,17 +18,17 @@ from telegram_assistant.domain.understanding.pages import Unreadable
 from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.receivers.receiver_links import is_code_of, secret_purpose
-from telegram_assistant.features.watches.watches import NO_RECEIVER
 from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.sealing import NO_SECRET_KEY, Sealer
+from telegram_assistant.stores.postgres.receivers.deliveries import hour_of
 from telegram_assistant.stores.postgres.receivers.receivers import NewReceiver
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 UNSUBSCRIBED = Reason(
     "address_unsubscribed",
-    "whoever reads this address has unsubscribed; only they can change that, "
-    "on the page that the link in one of their mails opens",
+    "the recipient has unsubscribed; only they can change this, on the page behind the link in one of "
+    "their e-mails",
 )
 
 
@@ -62,7 +63,7 @@ async def create_receiver(
         raise Rejected(
             Reason(
                 "receiver_name_length",
-                "a receiver needs a name of 1 to {most} letters",
+                "a receiver needs a name of 1 to {most} characters",
                 most=MAX_NAME_LETTERS,
             )
         )
@@ -73,7 +74,7 @@ async def create_receiver(
         receiver_id=receiver_id,
         kind=kind,
         name=shown_name,
-        address=await _checked_address(kind, address.strip(), stores=stores, guard=guard),
+        address=await _check_address(kind, address.strip(), stores=stores, guard=guard),
         language=language,
         created_by=created_by,
         sealed_secret=sealer.seal(secret, purpose=secret_purpose(receiver_id)) if secret else "",
@@ -82,14 +83,14 @@ async def create_receiver(
         raise Conflicting(
             Reason(
                 "receiver_taken",
-                "a receiver has this name or this address already, or there are too many; "
-                "choose another one, or delete one first",
+                "a receiver already has this name or address, or there are too many; choose another one, "
+                "or delete one first",
             )
         )
     return CreatedReceiver(await find_receiver(receiver_id, stores=stores), secret)
 
 
-async def _checked_address(kind: ReceiverKind, address: str, *, stores: TenantStores, guard: Guard) -> str:
+async def _check_address(kind: ReceiverKind, address: str, *, stores: TenantStores, guard: Guard) -> str:
     """The address in the form in which it is compared with others."""
     if kind is ReceiverKind.WEBHOOK:
         try:
@@ -99,10 +100,21 @@ async def _checked_address(kind: ReceiverKind, address: str, *, stores: TenantSt
                 Reason("webhook_address_refused", "this address cannot be used: {why}", why=error.reason)
             ) from error
     if not is_mail_address(address):
-        raise Rejected(Reason("mail_address_invalid", "this is no e-mail address"))
+        raise Rejected(Reason("mail_address_invalid", "this is not an e-mail address"))
     if await stores.receivers.is_unsubscribed(address):
         raise Rejected(UNSUBSCRIBED)
     return address
+
+
+async def list_receivers(*, stores: TenantStores) -> tuple[AlertReceiver, ...]:
+    """All receivers of the tenant, by name."""
+    return await stores.receivers.all()
+
+
+async def find_end_of_limit(*, stores: TenantStores, per_hour: int, now: datetime) -> datetime | None:
+    """When deliveries go on, if the tenant has used up its attempts of this hour."""
+    hour = hour_of(now)
+    return hour + timedelta(hours=1) if await stores.receivers.attempts_in(hour) >= per_hour else None
 
 
 async def find_receiver(receiver_id: UUID, *, stores: TenantStores) -> AlertReceiver:
@@ -121,10 +133,10 @@ async def confirm_receiver(
         return receiver
     code_number = await stores.receivers.take_code_attempt(receiver_id)
     if code_number is None:
-        raise Rejected(Reason("receiver_codes_used_up", "too many wrong codes were typed; send a new code"))
+        raise Rejected(Reason("receiver_codes_used_up", "too many wrong codes; send a new code"))
     if not is_code_of(typed, receiver_id, code_number, sealer=sealer):
         raise Rejected(
-            Reason("receiver_code_wrong", "this is not the code of the last message that was sent there")
+            Reason("receiver_code_wrong", "this is not the code from the last message to the receiver")
         )
     await stores.receivers.confirm(receiver_id, code_number)
     return await find_receiver(receiver_id, stores=stores)
@@ -139,7 +151,7 @@ async def send_code_again(receiver_id: UUID, *, stores: TenantStores) -> AlertRe
     if receiver.kind is ReceiverKind.EMAIL and await stores.receivers.is_unsubscribed(receiver.address):
         raise Rejected(UNSUBSCRIBED)
     if not await stores.receivers.send_code(receiver_id):
-        raise Conflicting(Reason("receiver_is_confirmed", "this receiver is confirmed already"))
+        raise Conflicting(Reason("receiver_is_confirmed", "this receiver is already confirmed"))
     return await find_receiver(receiver_id, stores=stores)
 
 

@@ -1,8 +1,9 @@
 """Feeds at secret addresses: they list what their tenant, or the person, sees at that moment."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
@@ -11,7 +12,8 @@ from telegram_assistant.domain.ids import PostId, TenantId, UserId
 from telegram_assistant.domain.people.person import new_token
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.post import TextEntity
-from telegram_assistant.errors import Conflicting, Missing
+from telegram_assistant.domain.search.query import SearchOrder
+from telegram_assistant.errors import Busy, Conflicting, Missing
 from telegram_assistant.features.digests.letters import DigestReader, title_text_and_html
 from telegram_assistant.features.search.search import search
 from telegram_assistant.features.stories.stories import MAX_AGE, recent_stories, visible_story
@@ -26,13 +28,19 @@ from telegram_assistant.stores.postgres.receivers.feed_addresses import (
     FeedKind,
     FoundFeed,
 )
-from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture, FeedPost
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture, PostWithAlbum
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.stores.postgres.watches.alerts import Alert
-from telegram_assistant.translation import ENGLISH, say
+from telegram_assistant.stores.redis.feed_versions import FeedVersions
+from telegram_assistant.translation import ENGLISH, translate
 
 ENTRIES = 50
+PATIENCE = timedelta(seconds=1)
+"""For the posts of a folder: nobody waits at a screen, and an empty feed would be wrong."""
+MAX_PAGES = 20
+"""Of a search: each has some milliseconds, and a busy server finds little in them."""
+REDIS_SECONDS = 1.0
 ALL_STORIES = "all"
 """The subject of a feed of all stories, as the page Today lists them."""
 OWN_DIGESTS = "me"
@@ -84,6 +92,11 @@ class CreatedFeed:
     token: str
 
 
+async def list_feeds(*, stores: TenantStores) -> tuple[FeedAddress, ...]:
+    """All addresses of feeds of the tenant, newest first."""
+    return await stores.feed_addresses.all()
+
+
 async def create_feed(
     kind: FeedKind,
     subject: str,
@@ -103,11 +116,11 @@ async def create_feed(
             raise Missing(NOTHING_TO_LIST)
         subject, name, owner = (
             str(uuid4()),
-            say(Reason("digest_feed_name", "Digests of {person}", person=created_by), language),
+            translate(Reason("digest_feed_name", "Digests of {person}", person=created_by), language),
             user_id,
         )
     else:
-        name, owner = await _name_of(kind, subject, stores, language), None
+        name, owner = await _load_name(kind, subject, stores, language), None
     token = f"feed_{new_token()}"
     address_id = await stores.feed_addresses.create(
         token, kind, subject, name, created_by=created_by, user_id=owner, language=language
@@ -169,7 +182,21 @@ async def read_feed(
     )
 
 
-async def _name_of(kind: FeedKind, subject: str, stores: TenantStores, language: str) -> str:
+async def find_change(
+    feed: FoundFeed, kind: str, etag: str, *, versions: FeedVersions, now: datetime
+) -> datetime | None:
+    """When this file of the feed became what it is.
+
+    None while Redis is away: then readers compare the ETag only.
+    """
+    try:
+        async with asyncio.timeout(REDIS_SECONDS):
+            return await versions.since(feed.address_id, kind, etag, now=now)
+    except (Busy, TimeoutError):
+        return None
+
+
+async def _load_name(kind: FeedKind, subject: str, stores: TenantStores, language: str) -> str:
     match kind:
         case FeedKind.WATCH:
             watch = await stores.watches.one(_id_of(subject))
@@ -189,7 +216,7 @@ async def _name_of(kind: FeedKind, subject: str, stores: TenantStores, language:
                 None,
             )
         case FeedKind.STORY if subject == ALL_STORIES:
-            name = say(Reason("stories_feed_name", "Stories of your channels"), language)
+            name = translate(Reason("stories_feed_name", "Stories of your channels"), language)
         case FeedKind.STORY:
             story = await visible_story(_post_of(subject), stores=stores)
             name = tell(story).headline or story.first.channel
@@ -232,10 +259,10 @@ async def _alerts(watch_id: UUID, language: str, stores: TenantStores) -> list[S
     ]
 
 
-def _alert_entry(alert: Alert, post: FeedPost | None, language: str) -> SyndicatedEntry:
+def _alert_entry(alert: Alert, post: PostWithAlbum | None, language: str) -> SyndicatedEntry:
     entry = SyndicatedEntry(
         entry_id=f"alert:{alert.alert_id}",
-        title=say(headline_of(alert), language),
+        title=translate(headline_of(alert), language),
         text=alert.text,
         link=link_of_alert(alert),
         at=alert.created_at,
@@ -266,18 +293,42 @@ async def _folder(folder: str, stores: TenantStores) -> list[SyndicatedEntry]:
         SearchFilters(channels=tuple(channels), with_ads=True),
         before=SearchPosition(FAR_FUTURE),
         most=ENTRIES,
+        budget=PATIENCE,
     )
-    return await _posts([match.post_id for match in matches.found], stores)
+    return await _posts([match.post_id for match in matches.complete], stores)
 
 
 async def _search(
     search_id: UUID, tenant_id: TenantId, stores: TenantStores, now: datetime
 ) -> list[SyndicatedEntry]:
-    saved = next((known for known in await stores.saved_searches.all() if known.search_id == search_id), None)
+    saved = next(
+        (
+            saved_search
+            for saved_search in await stores.saved_searches.all()
+            if saved_search.search_id == search_id
+        ),
+        None,
+    )
     if saved is None:
         raise Missing(NOTHING_TO_LIST)
-    page = await search(saved.query, tenant_id=tenant_id, stores=stores, index=None, now=now, limit=ENTRIES)
-    return await _posts([result.post_id for result in page.found], stores)
+    posts: list[PostId] = []
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await search(
+            saved.query,
+            tenant_id=tenant_id,
+            stores=stores,
+            index=None,
+            now=now,
+            limit=ENTRIES - len(posts),
+            cursor=cursor,
+            order=SearchOrder.NEWEST,
+        )
+        posts += [result.post_id for result in page.results]
+        cursor = page.cursor
+        if cursor is None or len(posts) >= ENTRIES:
+            break
+    return await _posts(posts, stores)
 
 
 async def _stories(stores: TenantStores, now: datetime) -> list[SyndicatedEntry]:

@@ -32,6 +32,7 @@ from telegram_assistant.features.receivers.receiver_links import (
     secret_purpose,
     unsubscribe_token,
 )
+from telegram_assistant.features.stories.shared import shared_stories
 from telegram_assistant.features.watches.alert_response import alert_response
 from telegram_assistant.outbound.mail import Letter, Mailer
 from telegram_assistant.outbound.webhooks import WebhookClient, silent
@@ -46,7 +47,7 @@ from telegram_assistant.stores.postgres.receivers.deliveries import (
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import DELIVERIES
-from telegram_assistant.translation import say
+from telegram_assistant.translation import translate
 
 log = get_logger()
 
@@ -65,7 +66,7 @@ MAX_CODES_PER_DAY = 3
 """Mails, and among them codes, that one address gets in a day from all tenants."""
 EVERY_SECONDS = 1.0
 NO_SECRET = Reason(
-    "webhook_secret_unusable", "its secret does not open with SECRET_KEY, or it has none; make a new secret"
+    "webhook_secret_unusable", "SECRET_KEY does not open its secret, or it has none; create a new secret"
 )
 
 
@@ -173,12 +174,12 @@ async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], 
     result = await _attempt(sender, receiver, batch, now=clock())
     DELIVERIES.labels(receiver.kind, "delivered" if result.trouble is None else "failed").inc()
     if result.trouble is not None:
-        paused = await sender.deliveries.failed(receiver, result, now=clock())
+        paused = await sender.deliveries.record_failure(receiver, result, now=clock())
         log.warning(
             "delivery_failed", receiver_id=str(receiver.receiver_id), code=result.trouble.code, paused=paused
         )
         return False
-    await sender.deliveries.delivered(receiver, batch, now=clock())
+    await sender.deliveries.mark_delivered(receiver, batch, now=clock())
     return receiver.is_confirmed
 
 
@@ -223,7 +224,9 @@ async def _send_alerts(
             unsubscribe_url=unsubscribe_url(sender, receiver),
         )
         return await _mail(sender, receiver, letter, now=now)
-    body = webhook_body(MessageType.ALERT_RAISED, alerts[0].created_at, alert_response(alerts[0]))
+    post_id = alerts[0].post_id
+    stories = await shared_stories([post_id] if post_id else [], stores=sender.tenant(receiver.tenant_id))
+    body = webhook_body(MessageType.ALERT_RAISED, alerts[0].created_at, alert_response(alerts[0], stories))
     return await _post(sender, receiver, first, body, now=now)
 
 
@@ -248,7 +251,7 @@ async def _send_digest(
         stored.digest,
         digest_id=stored.digest_id,
         here=here,
-        say=lambda reason: say(reason, receiver.language),
+        say=lambda reason: translate(reason, receiver.language),
     )
     body = webhook_body(MessageType.DIGEST_READY, stored.made_at, data)
     return await _post(sender, receiver, delivery, body, now=now)
@@ -294,12 +297,12 @@ async def _send_code(
         receiver_id=str(receiver.receiver_id),
         name=receiver.name,
         code=code,
-        text=say(text, receiver.language),
+        text=translate(text, receiver.language),
     )
     body = webhook_body(MessageType.RECEIVER_CONFIRMATION, delivery.created_at, data)
     result = await _post(sender, receiver, delivery, body, now=now, reads_answer=True)
     if result.trouble is None and echoes_code(result.answer, code):
-        await sender.deliveries.confirmed(receiver, code_number, now=now)
+        await sender.deliveries.mark_confirmed(receiver, code_number, now=now)
     return result
 
 
@@ -347,7 +350,7 @@ async def _mail(
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     trouble = Reason(
         "mail_too_many",
-        "this address has got {most} such mails today, as many as an address may get",
+        "this address got {most} such e-mails today, the maximum per day",
         most=most,
     )
     return AttemptResult(trouble=trouble, retry_after=tomorrow - now)

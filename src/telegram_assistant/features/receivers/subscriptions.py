@@ -16,8 +16,8 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.stores.postgres.stores import TenantStores
 
-LINK_UNUSABLE = Reason("receiver_link_unusable", "this link is not valid, or not any more; ask for a new one")
-HAS_UNSUBSCRIBED = Reason("mail_unsubscribed", "whoever reads this address has unsubscribed")
+LINK_UNUSABLE = Reason("receiver_link_unusable", "this link is not valid or has expired; ask for a new one")
+HAS_UNSUBSCRIBED = Reason("mail_unsubscribed", "the recipient has unsubscribed")
 
 type TenantOf = Callable[[TenantId], TenantStores]
 

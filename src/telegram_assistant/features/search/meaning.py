@@ -54,24 +54,23 @@ class WordsOnly(StrEnum):
 
 _WHY = {
     WordsOnly.OFF: Reason(
-        "words_only_off", "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)"
+        "words_only_off", "search by words only: search by meaning is switched off on this server"
     ),
-    WordsOnly.AWAY: Reason("words_only_away", "only words were searched: the vector store is unavailable"),
-    WordsOnly.SLOW: Reason("words_only_slow", "only words were searched: the vector store took too long"),
+    WordsOnly.AWAY: Reason("words_only_away", "search by words only: search by meaning does not answer now"),
+    WordsOnly.SLOW: Reason("words_only_slow", "search by words only: search by meaning took too long"),
     WordsOnly.POLICY: Reason(
-        "words_only_policy", "only words were searched: your AI policy for these channels is off"
+        "words_only_policy", "search by words only: your AI policy for these channels is off"
     ),
     WordsOnly.NO_BUDGET: Reason(
-        "words_only_no_budget", "only words were searched: the budget for queries is used up"
+        "words_only_no_budget", "search by words only: the budget for queries is used up"
     ),
     WordsOnly.FILLING: Reason(
         "words_only_filling",
-        "some posts have no vector yet and were searched by words only; "
-        "`tga rebuild vectors` shows the progress",
+        "some posts are not ready for search by meaning yet and were searched by words only",
     ),
     WordsOnly.NO_MODEL: Reason(
         "words_only_no_model",
-        "only words were searched: no model could process the query (`tga doctor` shows details)",
+        "search by words only: no model could read the query",
     ),
 }
 _BECAUSE = {

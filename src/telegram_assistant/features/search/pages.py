@@ -65,13 +65,13 @@ class Bookmark:
             )
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise Rejected(
-                Reason("search_cursor_invalid", "the cursor is not valid; start again from the first page")
+                Reason("search_cursor_invalid", "the cursor is not valid; start from the first page")
             ) from error
         if digest != _digest(about):
             raise Rejected(
                 Reason(
                     "cursor_of_another_query",
-                    "the cursor belongs to another query; start again from the first page",
+                    "the cursor belongs to another query; start from the first page",
                 )
             )
         return bookmark

@@ -10,7 +10,7 @@ from telegram_assistant.domain.search.facets import Facets
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.domain.stories.visible import VisiblePost
 from telegram_assistant.features.search.meaning import WordsOnly
-from telegram_assistant.features.search.words import Mended, Relaxed
+from telegram_assistant.features.search.words import Mended, Relaxed, note_giving_up
 from telegram_assistant.reasons import Reason
 
 
@@ -44,17 +44,22 @@ class SearchResult:
     by_meaning: bool
     by_names: bool
     """The post has names and numbers of the best results, and is of the same days."""
+    is_edited: bool = False
+    """It once had another text, as far as the tenant has seen it."""
+    deleted_at: datetime | None = None
     story: FoundStory | None = None
     """None: results are not grouped by story, or the tenant sees no other post of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """A page of results: the best match first, or the newest post first if the query has no words."""
+    """A page of results: the best match first; or the newest post first, if it was asked for or the query has
+    no words.
+    """
 
     query: str
     """The query as it was parsed; entered again, it means the same."""
-    found: tuple[SearchResult, ...]
+    results: tuple[SearchResult, ...]
     facets: Facets
     """Counts over all posts that matched in the searched period, copies included."""
     searched_back_to: datetime | None
@@ -64,6 +69,8 @@ class SearchPage:
     """Which words a post needed; None: all of them."""
     mended: tuple[Mended, ...]
     """Words that no post has, with those that were searched instead."""
+    gave_up: tuple[str, ...]
+    """Words that no post has, and for which there was no time to look for similar ones."""
     cursor: str | None
     """The cursor of the next page; None: this is the last page."""
 
@@ -72,5 +79,6 @@ class SearchPage:
         """What was searched differently than it was typed."""
         return (
             *(correction.words for correction in self.mended),
+            *(note_giving_up(typed) for typed in self.gave_up),
             *([self.relaxed.words] if self.relaxed else []),
         )

@@ -3,12 +3,18 @@
 from datetime import date
 from uuid import UUID
 
-from telegram_assistant.domain.search.query import parse_query
+from telegram_assistant.domain.search.parsing import parse_query
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.search.saved_searches import SavedSearch
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_NAME_LETTERS = 80
+
+
+async def list_searches(*, stores: TenantStores) -> tuple[SavedSearch, ...]:
+    """All saved searches of the tenant, by name."""
+    return await stores.saved_searches.all()
 
 
 async def save_search(name: str, query: str, *, stores: TenantStores, created_by: str, today: date) -> UUID:
@@ -18,7 +24,7 @@ async def save_search(name: str, query: str, *, stores: TenantStores, created_by
         raise Rejected(
             Reason(
                 "search_name_length",
-                "a saved search needs a name of 1 to {most} letters",
+                "a saved search needs a name of 1 to {most} characters",
                 most=MAX_NAME_LETTERS,
             )
         )
@@ -28,10 +34,20 @@ async def save_search(name: str, query: str, *, stores: TenantStores, created_by
         raise Conflicting(
             Reason(
                 "search_name_taken",
-                "a saved search has this name already, or there are too many; delete one first",
+                "a saved search already has this name, or there are too many; choose another name or "
+                "delete one",
             )
         )
     return saved
+
+
+async def keep_search(query: str, *, stores: TenantStores, created_by: str, today: date) -> UUID:
+    """The saved search with this query; it is saved under the query itself if there is none."""
+    for search in await list_searches(stores=stores):
+        if search.query == query:
+            return search.search_id
+    name = " ".join(query.split())[:MAX_NAME_LETTERS]
+    return await save_search(name, query, stores=stores, created_by=created_by, today=today)
 
 
 async def delete_search(search_id: UUID, *, stores: TenantStores) -> None:

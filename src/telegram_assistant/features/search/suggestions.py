@@ -7,7 +7,22 @@ from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_SUGGESTIONS = 8
-OPERATORS = ("from:", "tag:", "since:", "until:", "on:", "has:", "lang:", "kind:", "ads:yes")
+OPERATORS = (
+    "from:",
+    "tag:",
+    "since:",
+    "until:",
+    "on:",
+    "has:",
+    "lang:",
+    "kind:",
+    "edited:yes",
+    "deleted:yes",
+    "ads:yes",
+    "channel:",
+    "after:",
+    "before:",
+)
 VALUES = {
     "has": tuple(Has),
     "lang": ("ru", "en"),
@@ -15,16 +30,20 @@ VALUES = {
     "since": ("today", "yesterday", "7d", "30d"),
     "until": ("today", "yesterday"),
     "on": ("today", "yesterday"),
+    "after": ("yesterday", "7d", "30d"),
+    "before": ("today", "yesterday"),
     "ads": ("yes",),
+    "edited": ("yes",),
+    "deleted": ("yes",),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A query that completes the typed one; `shown` is the part that it adds."""
+    """A query that completes the typed one; `completion` is the part that it adds."""
 
     query: str
-    shown: str
+    completion: str
 
 
 async def suggest(typed: str, *, stores: TenantStores) -> tuple[Suggestion, ...]:
@@ -39,7 +58,7 @@ async def _endings(last: str, stores: TenantStores) -> list[str]:
     name, colon, value = last.partition(":")
     if not colon:
         return [operator for operator in OPERATORS if operator.startswith(last) and operator != last]
-    if name == "from":
+    if name in {"from", "channel"}:
         return await _channels(value.removeprefix("@"), stores)
     if name == "tag":
         return await _tags(value.removeprefix('"'), stores)
@@ -56,9 +75,9 @@ async def _channels(value: str, stores: TenantStores) -> list[str]:
 
 
 async def _tags(value: str, stores: TenantStores) -> list[str]:
-    known = [
+    tags = [
         entry.tag
         for entry in await stores.tag_use.vocabulary()
         if entry.tag.startswith(value) and not entry.is_retired
     ]
-    return [f'tag:"{tag}"' if " " in tag else f"tag:{tag}" for tag in known]
+    return [f'tag:"{tag}"' if " " in tag else f"tag:{tag}" for tag in tags]

@@ -18,6 +18,7 @@ from telegram_assistant.domain.search.query import Query, Term
 from telegram_assistant.language.names import key_of, names_in
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import (
+    MENDING_BUDGET,
     Match,
     Matches,
     RelatedTerm,
@@ -55,7 +56,7 @@ class Relaxed(StrEnum):
 
 _RELAXED = {
     Relaxed.ALL_BUT_ONE: Reason(
-        "search_all_but_one", "few posts have all the words, so posts that lack one of them follow"
+        "search_all_but_one", "few posts have all the words, so posts without one of them follow"
     ),
     Relaxed.HALF: Reason(
         "search_half", "few posts have all the words, so posts with at least half of them follow"
@@ -94,22 +95,37 @@ class WordMatches:
     continues_at: SearchPosition | None
     relaxed: Relaxed | None = None
     mended: tuple[Mended, ...] = ()
+    gave_up: tuple[str, ...] = ()
+    """Words that no post has, and for which there was no time to look for similar ones."""
     related: frozenset[PostId] = frozenset()
     """Posts that were found by names and numbers of the best matches, on the same days."""
+    complete: frozenset[PostId] = frozenset()
+    """Posts that have all words."""
+
+    def without_unranked(self) -> "WordMatches":
+        """Only the matches that are still ranked."""
+        return replace(self, matches={post_id: self.matches[post_id] for post_id in self.ranked})
 
 
 async def find_by_words(
-    query: Query, limits: SearchFilters, *, before: SearchPosition, words: WordSearch
+    query: Query,
+    limits: SearchFilters,
+    *,
+    before: SearchPosition,
+    words: WordSearch,
+    mending_budget: timedelta = MENDING_BUDGET,
 ) -> WordMatches:
     matches = await words.find(search_terms(query), limits, before=before, enough=ENOUGH)
-    mended = await _mend(query, matches, words)
+    mended, gave_up = await _mend(query, matches, words, mending_budget)
     if mended:
         for correction in mended:
-            query = _corrected(query, correction)
+            query = _correct_query(query, correction)
         matches = await words.find(search_terms(query), limits, before=before, enough=ENOUGH)
     result = _relax(query, matches)
     return replace(
-        await _relate(result, matches, limits, before, words) if result.relaxed else result, mended=mended
+        await _relate(result, matches, limits, before, words) if result.relaxed else result,
+        mended=mended,
+        gave_up=gave_up,
     )
 
 
@@ -121,13 +137,15 @@ def search_terms(query: Query) -> list[SearchTerm]:
     ]
 
 
-async def _mend(query: Query, matches: Matches, words: WordSearch) -> tuple[Mended, ...]:
-    """Words that occur in no post that was found.
+async def _mend(
+    query: Query, matches: Matches, words: WordSearch, budget: timedelta
+) -> tuple[tuple[Mended, ...], tuple[str, ...]]:
+    """Mends words that occur in no post that was found. Also returns those for which the time was over.
 
-    Whether one really occurs nowhere, `similar` looks up first.
+    Whether a word really occurs nowhere, `mend` looks up first.
     """
-    if matches.found or matches.continues_at is not None:
-        return ()
+    if matches.complete or matches.continues_at is not None:
+        return (), ()
     seen = 0
     for match in matches.partial:
         seen |= match.matched or 0
@@ -136,13 +154,27 @@ async def _mend(query: Query, matches: Matches, words: WordSearch) -> tuple[Mend
         for place, (_, term) in enumerate(query.terms)
         if matches.words & ~seen & 1 << place and _LETTERS.fullmatch(term.text)
     ]
-    similar = [(typed, await words.similar(typed)) for typed in unseen[:MAX_MENDED]]
-    return tuple(
-        Mended(typed, meant.lower() if typed.islower() else meant) for typed, meant in similar if meant
+    mended, gave_up = [], []
+    for typed in unseen[:MAX_MENDED]:
+        try:
+            meant = await words.mend(typed, budget=budget)
+        except TimeoutError:
+            gave_up.append(typed)
+        else:
+            if meant:
+                mended.append(Mended(typed, meant.lower() if typed.islower() else meant))
+    return tuple(mended), tuple(gave_up)
+
+
+def note_giving_up(typed: str) -> Reason:
+    return Reason(
+        "search_gave_up",
+        "no post has “{typed}”, and we had no time to look for similar words; search again",
+        typed=typed,
     )
 
 
-def _corrected(query: Query, mended: Mended) -> Query:
+def _correct_query(query: Query, mended: Mended) -> Query:
     def correct(term: Term) -> Term:
         return replace(term, text=mended.meant) if term.text == mended.typed and not term.is_strict else term
 
@@ -152,12 +184,13 @@ def _corrected(query: Query, mended: Mended) -> Query:
 
 
 def _relax(query: Query, matches: Matches) -> WordMatches:
-    ranked = sorted(matches.found, key=lambda match: -match.rank)
+    ranked = sorted(matches.complete, key=lambda match: -match.rank)
     full = WordMatches(
         query=query,
         ranked=tuple(match.post_id for match in ranked),
-        matches={match.post_id: match for match in matches.found},
+        matches={match.post_id: match for match in matches.complete},
         continues_at=matches.continues_at,
+        complete=frozenset(match.post_id for match in matches.complete),
     )
     count = matches.words.bit_count()
     steps = {Relaxed.ALL_BUT_ONE: count - 1, Relaxed.HALF: (count + 1) // 2, Relaxed.RAREST: 1}
@@ -191,7 +224,7 @@ async def _relate(
     best = [match for match in best if match.rank >= NEARLY_BEST * best[0].rank]
     related = _related_terms(best, matches.texts)
     scores = {match.post_id: match.rank for match in result.matches.values()}
-    known = dict(result.matches)
+    matches_by_post = dict(result.matches)
     if related:
         first, last = (
             min(match.posted_at for match in best) - AROUND,
@@ -202,25 +235,28 @@ async def _relate(
         more = await words.find(search_terms(result.query), nearby, before=until, related=related)
         for nearby_match in more.partial:
             scores[nearby_match.post_id] = nearby_match.rank
-            known.setdefault(nearby_match.post_id, nearby_match)
+            matches_by_post.setdefault(nearby_match.post_id, nearby_match)
     if not best:
         return result
-    full = {match.post_id for match in matches.found}
+    full = {match.post_id for match in matches.complete}
     near = {
         match.post_id: 1
         + NEAR_WEIGHT * max(_nearness(match, other) * other.rank for other in best) / best[0].rank
-        for match in known.values()
+        for match in matches_by_post.values()
     }
     ranked = sorted(
         scores,
         key=lambda score: (
             score not in full,
             -scores[score] * near[score],
-            -known[score].posted_at.timestamp(),
+            -matches_by_post[score].posted_at.timestamp(),
         ),
     )
     return replace(
-        result, ranked=tuple(ranked), matches=known, related=frozenset(known.keys() - result.matches.keys())
+        result,
+        ranked=tuple(ranked),
+        matches=matches_by_post,
+        related=frozenset(matches_by_post.keys() - result.matches.keys()),
     )
 
 

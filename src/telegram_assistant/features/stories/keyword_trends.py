@@ -12,6 +12,7 @@ from telegram_assistant.domain.stories.keywords import (
     DAY,
     HOUR,
     MAX_POSTS,
+    MIN_CHANNELS,
     Keyword,
     KeywordCount,
     KeywordCounts,
@@ -99,7 +100,7 @@ async def trend_days(
     """
     stored = await stores.keyword_trends.days(since.astimezone(UTC).date())
     days = [
-        ExplainedDay(day.day, _explained(day.trends, stored.posts, stored.tags, language))
+        ExplainedDay(day.day, _explain_trends(day.trends, stored.posts, stored.tags, language))
         for day in stored.days
     ]
     return tuple(day for day in days if day.trends)
@@ -120,14 +121,19 @@ async def _trends(
     }
     firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
     posts = await stores.keyword_trends.posts({post for its in firsts.values() for post in its})
-    known = [count for count in rising if _is_keyword(count.keyword, firsts[count.keyword], posts)]
+    known = [
+        count
+        for count in rising
+        if _is_keyword(count.keyword, firsts[count.keyword], posts)
+        and count.channels - _count_sisters(firsts[count.keyword], posts) >= MIN_CHANNELS
+    ]
     by_keyword = {count.keyword: count for count in known}
     groups = gather([(count.keyword, frozenset(recent[count.keyword])) for count in known])
     trends = [
         _trend([by_keyword[keyword] for keyword in group], counts, mentions[group[0]], hours, firsts, posts)
         for group in groups[:MAX_TRENDS]
     ]
-    return _explained(trends, posts, tags, language)
+    return _explain_trends(trends, posts, tags, language)
 
 
 def _posts_since(mentions: KeywordMentions, first: int, last: int) -> list[PostId]:
@@ -139,6 +145,12 @@ def _first_of_channels(posts: Sequence[PostId]) -> list[PostId]:
     for post in posts:
         first.setdefault(post.channel_id, post)
     return list(first.values())[:MAX_POSTS]
+
+
+def _count_sisters(posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> int:
+    """How many of the channels repeat the voice of their owner."""
+    networks = [network for post in posts if post in texts and (network := texts[post].network) is not None]
+    return len(networks) - len(set(networks))
 
 
 def _is_keyword(keyword: Keyword, posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> bool:
@@ -179,7 +191,7 @@ def _text_of(keyword: Keyword, texts: Sequence[str]) -> str:
     return keyword.key if keyword.kind is KeywordKind.TAG else written_name(keyword.key, texts)
 
 
-def _explained(
+def _explain_trends(
     trends: Sequence[KeywordTrend],
     posts: Mapping[PostId, MentioningPost],
     tags: TagNames,
@@ -189,7 +201,9 @@ def _explained(
     for trend in trends:
         visible = [posts[post] for post in trend.posts if post in posts]
         keywords = [
-            written for keyword in trend.keywords if (written := _shown(keyword, visible, tags, language))
+            written
+            for keyword in trend.keywords
+            if (written := _display_keyword(keyword, visible, tags, language))
         ]
         if visible and keywords:
             explained.append(
@@ -203,12 +217,12 @@ def _explained(
     return tuple(explained)
 
 
-def _shown(
+def _display_keyword(
     keyword: WrittenKeyword, posts: Sequence[MentioningPost], tags: TagNames, language: str | None
 ) -> WrittenKeyword | None:
     """A name as posts in this language write it; a tag under the tenant's name for it."""
     if keyword.keyword.kind is KeywordKind.TAG:
-        text = tags.shown(keyword.text)
+        text = tags.display_tag(keyword.text)
         return replace(keyword, text=text) if text else None
     own = (
         written_name(keyword.keyword.key, (post.text for post in posts if post.language == language))

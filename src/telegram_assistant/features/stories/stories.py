@@ -1,34 +1,37 @@
 """The stories of a tenant: what several of its channels tell, the weightiest first, and one story in full."""
 
 import asyncio
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.differences import Piece, pieces_of
-from telegram_assistant.domain.stories.pictures import OncePicture, pictures_of
+from telegram_assistant.domain.stories.pictures import DistinctPicture, pictures_of
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory
-from telegram_assistant.errors import Missing
+from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
-from telegram_assistant.features.stories.writing import SummaryMaterial, known_summaries, materials_of
+from telegram_assistant.features.stories.writing import SummaryMaterial, load_known_summaries, load_materials
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.stories.own_stories import MAX_CANDIDATES
+from telegram_assistant.stores.postgres.stories.own_stories import MAX_CANDIDATES, OwnStories
 from telegram_assistant.summaries.values import StorySummary, WrittenSummary
 
 MAX_AGE = timedelta(days=7)
-NO_STORY = Reason("story_unknown", "there is no story with this post in the channels that you follow")
+POST_ALONE = Reason("post_alone", "this post is alone already")
+NOT_TAKEN_OUT = Reason("post_not_taken_out", "this post was not taken out of a story")
+NO_STORY = Reason("story_unknown", "your channels have no story with this post")
 
 
 @dataclass(frozen=True, slots=True)
 class ListedStory:
-    """A story of a list: what it says, and its posts since the reader was here."""
+    """A story of a list: what it says, and its posts since the reader was here that repeat no other."""
 
     story: VisibleStory
     telling: StoryTelling
@@ -54,8 +57,9 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     language: str | None = None,
     limit: int = 30,
     candidates: int = MAX_CANDIDATES,
+    max_age: timedelta = MAX_AGE,
 ) -> StoryList:
-    """Stories with a post since then, at most a week ago, told in this language where a post is in it.
+    """Stories with news since then, told in this language where a post is in it. A copy is no news.
 
     `seen_at` is when the reader was here; what was stored later is new. Muted channels tell nothing, and
     muted stories are left out. The stories with the most channels are `candidates`; who looks for small ones,
@@ -64,15 +68,15 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     left_out = mutes or Mutes()
     without = [channel.channel_id for channel in left_out.channels]
     material = await stores.stories.recent(
-        max(since, now - MAX_AGE), folder=folder, without=without, candidates=candidates
+        max(since, now - max_age), folder=folder, without=without, candidates=candidates
     )
 
-    def listed() -> tuple[ListedStory, ...]:
+    def list_stories() -> tuple[ListedStory, ...]:
         pairs = [
-            (story, story.stored_since(seen_at) if seen_at else ())
+            (story, story.news_since(seen_at) if seen_at else ())
             for story in material.stories()
             if tells_news(story)
-            and story.newest.posted_at >= since
+            and story.newest_news.posted_at >= since
             and (folder is None or folder in story.folders)
             and not story.has_any(left_out.stories)
         ]
@@ -85,7 +89,7 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
         )
         return tuple(ListedStory(story, tell(story, language=language), new) for story, new in pairs[:limit])
 
-    return StoryList(material.grouping, await asyncio.to_thread(listed))
+    return StoryList(material.grouping, await asyncio.to_thread(list_stories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ class FullStory:
     sources: tuple[StoryChannel, ...]
     changes: tuple[TextChange, ...]
     """In the order in which they were noticed."""
-    pictures: tuple[OncePicture, ...]
+    pictures: tuple[DistinctPicture, ...]
 
     @property
     def incomplete(self) -> tuple[StoryChannel, ...]:
@@ -136,9 +140,13 @@ class FullStory:
         return tuple(source for source in self.sources if not source.is_complete)
 
 
-async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStory:
-    """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
-    material = await stores.stories.around(post_id)
+async def visible_story(
+    post_id: PostId, *, stores: TenantStores, without: Collection[ChannelId] = ()
+) -> VisibleStory:
+    """The story that a post belongs to, without the posts of some channels. Raises Missing if the post is not
+    visible, or is in no story.
+    """
+    material = await stores.stories.around(post_id, without=without)
     story = next(
         (story for story in material.stories() if any(post.post_id == post_id for post in story.posts)), None
     )
@@ -147,15 +155,65 @@ async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStor
     return story
 
 
-async def story_around(post_id: PostId, *, stores: TenantStores, language: str | None = None) -> FullStory:
-    """The story that a post belongs to, in full.
+async def visible_stories(posts: Sequence[PostId], *, stores: TenantStores) -> dict[PostId, VisibleStory]:
+    """The stories of those of these posts that are visible, without pictures and earlier texts."""
+    if not posts:
+        return {}
+    material = await stores.stories.around_some(posts)
+    wanted = frozenset(posts)
+
+    def find_stories() -> dict[PostId, VisibleStory]:
+        return {
+            post.post_id: story
+            for story in material.stories()
+            for post in story.posts
+            if post.post_id in wanted
+        }
+
+    return await asyncio.to_thread(find_stories)
+
+
+async def choose_grouping(grouping: Grouping, *, stores: TenantStores) -> None:
+    """Says how sure a link between two posts must be, for everybody in the tenant, at once."""
+    await stores.stories.choose_grouping(grouping)
+
+
+async def take_out(post_id: PostId, *, stores: TenantStores) -> None:
+    """Shows a post alone from now on, for everybody in the tenant: it is not about its story.
+
+    Raises Missing if the post is not visible, or is in no story; Conflicting if nothing else is in its story.
+    """
+    story = await visible_story(post_id, stores=stores)
+    if len(story.entries) == 1 and not any(post.is_apart for post in story.posts):
+        raise Conflicting(POST_ALONE)
+    await stores.stories.take_out(post_id)
+
+
+async def put_back(post_id: PostId, *, stores: TenantStores) -> None:
+    """Lets a post join its story again, with the other items of its album.
+
+    Raises Missing if the post is not visible, or was not taken out.
+    """
+    story = await visible_story(post_id, stores=stores)
+    if not await stores.stories.put_back([post.post_id for post in story.posts if post.is_apart]):
+        raise Missing(NOT_TAKEN_OUT)
+
+
+async def story_around(
+    post_id: PostId,
+    *,
+    stores: TenantStores,
+    language: str | None = None,
+    without: Collection[ChannelId] = (),
+) -> FullStory:
+    """The story that a post belongs to, in full, without the posts of some channels.
 
     Raises Missing if the post is not visible, or is in no story.
     """
-    story = await visible_story(post_id, stores=stores)
+    story = await visible_story(post_id, stores=stores, without=without)
     covered, (summary, material, written), pictures = await asyncio.gather(
         stores.coverage_overview.channels(story.channel_ids),
-        _summed_up(story, language, stores),
+        _summarise_story(story, language, stores),
         _pictures(story, stores),
     )
     sources = _sources(story, {channel.channel_id: channel for channel in covered})
@@ -164,15 +222,15 @@ async def story_around(post_id: PostId, *, stores: TenantStores, language: str |
     )
 
 
-async def _summed_up(
+async def _summarise_story(
     story: VisibleStory, language: str | None, stores: TenantStores
 ) -> tuple[StorySummary | None, SummaryMaterial | None, WrittenSummary | None]:
     """The summary, what a provider may read for one, and what it has written already."""
     summary = await asyncio.to_thread(summary_of, story, language=language)
     if summary is None:
         return None, None, None
-    material = (await materials_of([(story, summary)], stores=stores))[0]
-    return summary, material, (await known_summaries([material], stores=stores)).get(material.key)
+    material = (await load_materials([(story, summary)], stores=stores))[0]
+    return summary, material, (await load_known_summaries([material], stores=stores)).get(material.key)
 
 
 def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StoryChannel, ...]:
@@ -208,10 +266,14 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
     return tuple(sorted(changes, key=lambda change: (change.changed_at, change.post.place)))
 
 
-async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[OncePicture, ...]:
+async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[DistinctPicture, ...]:
     """Each picture once. What they look like is asked only where there are several files."""
     files = {picture.sha256 for post in story.posts for picture in post.pictures}
     post_ids = [post.post_id for post in story.posts if post.pictures]
     return await asyncio.to_thread(
         pictures_of, story, await stores.stories.read_pictures(post_ids) if len(files) > 1 else {}
     )
+
+
+async def has_stories(*, stories: OwnStories) -> bool:
+    return await stories.has_any()

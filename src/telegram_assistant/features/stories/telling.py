@@ -8,7 +8,11 @@ from functools import lru_cache
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
+from telegram_assistant.domain.stories.wordings import Voices
+from telegram_assistant.language.parsed_text import parse_text
+from telegram_assistant.summaries.change_words import change_words_in
 from telegram_assistant.summaries.cleaning import clean_post
+from telegram_assistant.summaries.states import FIRST_SENTENCES, MIN_AFTER_FIRST
 from telegram_assistant.summaries.summary import summarise
 from telegram_assistant.summaries.values import CitedSentence, StoryPost, StorySummary
 
@@ -19,7 +23,7 @@ MAX_LETTERS = 800
 """Of a post, where only its first sentences are wanted."""
 MAX_CACHED = 500
 MAX_CACHED_TEXTS = 5000
-NOBODY = PostId(ChannelId(0), MessageId(0))
+NO_POST = PostId(ChannelId(0), MessageId(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +32,45 @@ class StoryTelling:
 
     headline: str
     sentences: tuple[CitedSentence, ...]
+    before: str = ""
+    """The headline until the state of the story changed."""
+    state_at: datetime | None = None
+    """When it changed to what the headline says; None if it did not."""
 
 
 def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
-    """In the words of the first post in this language, or else of the first;
-    posts that repeat it are cited beside it.
+    """In the words of the first post in this language, or else of the first; posts that repeat it are cited
+    beside it. A changed state is the headline.
     """
+    summary = summary_of(story, language=language) if _may_have_changed(story) else None
+    if summary is None or summary.state_at is None or summary.before is None:
+        return _tell_beginning(story, language)
+    return StoryTelling(
+        _shorten_sentence(summary.headline.text),
+        () if summary.lead is None else (summary.lead,),
+        _shorten_sentence(summary.before.text),
+        summary.state_at,
+    )
+
+
+def _may_have_changed(story: VisibleStory) -> bool:
+    """Whether a later post begins with a word of change: others need no summary to know their state."""
+    since = story.first.posted_at + MIN_AFTER_FIRST
+    return any(
+        change_words_in(parse_text(sentence))
+        for post in story.posts
+        if post.posted_at >= since
+        for sentence in _sentences(post.text[:MAX_LETTERS])[:FIRST_SENTENCES]
+    )
+
+
+def _tell_beginning(story: VisibleStory, language: str | None) -> StoryTelling:
     posts = [post for post in story.posts if not post.deleted_at and not post.is_ad] or list(story.posts)
     posts.sort(
         key=lambda post: (post.language != language if language else False, story.repeats(post), post.place)
     )
     for lead in posts[:MAX_TRIED]:
-        sentences = _sentences(lead.text[:MAX_LETTERS])
+        sentences = _sentences(lead.own_text[:MAX_LETTERS])
         if sentences:
             cited = (
                 lead.post_id,
@@ -49,7 +80,7 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
                     if story.repeats(post) and story.follows[post.post_id].other == lead.post_id
                 ),
             )
-            headline = _shortened(sentences[0])
+            headline = _shorten_sentence(sentences[0])
             rest = sentences[1:] if headline == _bare(sentences[0]) else sentences
             return StoryTelling(
                 headline, tuple(CitedSentence(sentence, cited) for sentence in rest[:MAX_SENTENCES])
@@ -58,29 +89,35 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
 
 
 def summary_of(story: VisibleStory, *, language: str | None = None) -> StorySummary | None:
-    """What is established, disputed, added and corrected.
+    """What channels say in their own words, dispute, add and correct.
 
     Takes some 20 ms: call it in a thread. None if no post says anything.
     """
-    return _summarised(tuple(_said(post) for post in story.posts), language)
+    posts = tuple(
+        _story_post_of(post, story.voices, story.groups.get(post.post_id, 0)) for post in story.posts
+    )
+    return _summarise_posts(posts, language)
 
 
 @lru_cache(MAX_CACHED)
-def _summarised(posts: tuple[StoryPost, ...], language: str | None) -> StorySummary | None:
+def _summarise_posts(posts: tuple[StoryPost, ...], language: str | None) -> StorySummary | None:
     """Equal visible posts have an equal summary, whoever sees them."""
     return summarise(posts, language=language)
 
 
-def _said(post: VisiblePost) -> StoryPost:
+def _story_post_of(post: VisiblePost, voices: Voices, group: int) -> StoryPost:
     return StoryPost(
         post_id=post.post_id,
         channel=post.channel,
-        text=post.text,
+        text=post.own_text,
         posted_at=post.posted_at,
         language=post.language,
         is_edited=post.revision > 1,
         is_deleted=post.deleted_at is not None,
         is_ad=post.is_ad,
+        wording=voices.wordings.get(post.post_id),
+        owner=voices.owners.get(post.channel_id),
+        group=group,
     )
 
 
@@ -88,7 +125,7 @@ def _bare(sentence: str) -> str:
     return sentence.removesuffix(".")
 
 
-def _shortened(sentence: str) -> str:
+def _shorten_sentence(sentence: str) -> str:
     if len(sentence) <= MAX_HEADLINE:
         return _bare(sentence)
     return sentence[:MAX_HEADLINE].rsplit(" ", 1)[0].rstrip(" ,;:–—-(«") + "…"
@@ -96,7 +133,7 @@ def _shortened(sentence: str) -> str:
 
 def words_of(post: VisiblePost) -> str:
     """The first sentence of a post, for a line of a list."""
-    return first_sentence(post.text)
+    return first_sentence(post.own_text)
 
 
 def first_sentence(text: str) -> str:
@@ -109,6 +146,6 @@ def first_sentence(text: str) -> str:
 def _sentences(text: str) -> tuple[str, ...]:
     """Without openings, signatures and links, whoever has posted them."""
     cleaned = clean_post(
-        StoryPost(post_id=NOBODY, channel="", text=text, posted_at=datetime.min.replace(tzinfo=UTC)), {}
+        StoryPost(post_id=NO_POST, channel="", text=text, posted_at=datetime.min.replace(tzinfo=UTC))
     )
     return (cleaned.headline, *cleaned.sentences) if cleaned.headline else cleaned.sentences

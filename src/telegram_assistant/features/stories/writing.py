@@ -82,7 +82,7 @@ class SummaryWriter:
     tenant_id: TenantId
 
 
-async def materials_of(
+async def load_materials(
     stories: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores
 ) -> list[SummaryMaterial]:
     """What a provider may read of each story, in the language of its summary. One query for all."""
@@ -94,7 +94,7 @@ async def materials_of(
         )
     }
     return [
-        SummaryMaterial(summary.language, _chosen([post for post in posts if post.post_id in sendable]))
+        SummaryMaterial(summary.language, _choose_posts([post for post in posts if post.post_id in sendable]))
         for (_, summary), posts in zip(stories, considered, strict=True)
     ]
 
@@ -110,7 +110,7 @@ async def offer_summary(material: SummaryMaterial | None, *, writer: SummaryWrit
     return await writer.questions.offer(characters, max_tokens=MAX_TOKENS, tenant_id=writer.tenant_id)
 
 
-async def known_summaries(
+async def load_known_summaries(
     materials: Sequence[SummaryMaterial], *, stores: TenantStores
 ) -> Mapping[bytes, WrittenSummary]:
     """What was written about these materials before."""
@@ -129,7 +129,7 @@ async def write_summaries(
 
     What takes longer than `patience_seconds` is left out.
     """
-    known = await known_summaries(materials, stores=stores)
+    known = await load_known_summaries(materials, stores=stores)
     missing = (
         [material for material in materials if material.posts and material.key not in known]
         if writer.questions.has_writers
@@ -166,7 +166,7 @@ async def write_summary(
     """
     if material is None or not material.posts:
         return SummaryWriting(None, NOT_SENT)
-    if (known := (await known_summaries([material], stores=stores)).get(material.key)) is not None:
+    if (known := (await load_known_summaries([material], stores=stores)).get(material.key)) is not None:
         return _writing(known)
     return await _write(
         material, writer=writer, stores=stores, urgency=Urgency.QUESTION, patience_seconds=patience_seconds
@@ -224,7 +224,7 @@ def _in_language(story: VisibleStory, language: str) -> list[VisiblePost]:
     return _ends_of(ours, MAX_CONSIDERED)
 
 
-def _chosen(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
+def _choose_posts(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
     """One post for each different text, of each channel the first and the last:
     nobody fills the prompt alone, and nobody's last word is missing.
     """

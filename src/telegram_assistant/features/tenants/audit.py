@@ -1,8 +1,9 @@
-"""The audit log."""
+"""The audit log: recording changes, and listing them."""
 
 from dataclasses import dataclass
 
-from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry, AuditLog
+from telegram_assistant.domain.timestamps import MomentCursor
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction, AuditEntry, AuditLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,10 +11,14 @@ class AuditPage:
     """A page of the log, newest first; `next` is None on the last page."""
 
     entries: tuple[AuditEntry, ...]
-    next: AuditCursor | None
+    next: MomentCursor | None
 
 
-async def newest_changes(*, audit: AuditLog, limit: int, before: AuditCursor | None = None) -> AuditPage:
+async def record_action(action: AuditedAction, *, audit: AuditLog) -> None:
+    await audit.note(action)
+
+
+async def newest_changes(*, audit: AuditLog, limit: int, before: MomentCursor | None = None) -> AuditPage:
     entries = await audit.newest(limit=limit + 1, before=before)
     page = entries[:limit]
-    return AuditPage(page, AuditCursor(page[-1].at, page[-1].entry_id) if len(entries) > limit else None)
+    return AuditPage(page, MomentCursor(page[-1].at, page[-1].entry_id) if len(entries) > limit else None)

@@ -6,14 +6,15 @@ from datetime import datetime
 from uuid import UUID
 
 from telegram_assistant.domain.ids import UserId
-from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, KeyScope, new_key
+from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, Caller, KeyScope, new_key
+from telegram_assistant.domain.timestamps import MomentCursor
 from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.tenants.keys import (
     MAX_KEYS_OF_PERSON,
     MAX_KEYS_OF_TENANT,
     ApiKey,
-    KeyCursor,
+    KeyDirectory,
     Keys,
     NewKey,
 )
@@ -70,7 +71,7 @@ async def make_key(
         ancestors, expires_at = (*parent.ancestors, parent.key_id), _limit_expiry(parent, expires_at)
     secret = new_key()
     ordered = [scope for scope in KeyScope if scope in scopes]
-    wanted = NewKey(
+    key_draft = NewKey(
         secret=secret,
         name=name,
         scopes=ordered,
@@ -79,7 +80,7 @@ async def make_key(
         expires_at=expires_at,
         ancestors=ancestors,
     )
-    key = await keys.make(wanted)
+    key = await keys.make(key_draft)
     if key is None:
         raise Conflicting(
             Reason(
@@ -128,13 +129,13 @@ class KeyPage:
     """A page of keys, newest first; `next` is None on the last page."""
 
     keys: tuple[ApiKey, ...]
-    next: KeyCursor | None
+    next: MomentCursor | None
 
 
-async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) -> KeyPage:
+async def list_keys(*, keys: Keys, limit: int, before: MomentCursor | None = None) -> KeyPage:
     newest = await keys.newest(limit=limit + 1, before=before)
     page = newest[:limit]
-    return KeyPage(page, KeyCursor(page[-1].created_at, page[-1].key_id) if len(newest) > limit else None)
+    return KeyPage(page, MomentCursor(page[-1].created_at, page[-1].key_id) if len(newest) > limit else None)
 
 
 async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
@@ -153,3 +154,13 @@ async def announce_changed_keys(drop_cached_keys: Callable[[], Awaitable[None]])
         await drop_cached_keys()
     except Busy as busy:
         log.warning("revocation_not_announced", why=str(busy))
+
+
+async def find_operator(*, directory: KeyDirectory) -> Caller:
+    """The operator, whose tenant holds the audit log of the installation."""
+    return await directory.operator()
+
+
+async def find_caller(hashed: bytes, *, directory: KeyDirectory) -> Caller | None:
+    """The owner of the key with this hash; None if there is none, or it is not valid any more."""
+    return await directory.caller(hashed)

@@ -1,5 +1,6 @@
 """Tenants, for the operator: list, create, suspend, resume; quotas and budgets; accounts at risk."""
 
+import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +14,13 @@ from telegram_assistant.features.understanding.spending import MAX_MICRO
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantOperations, TenantSummary
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant, Tenants
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
 
 MAX_NAME_LETTERS = 100
-PAGE = 500
+PAGE_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,25 @@ class TenantAccount:
 async def list_tenants(*, tenants: TenantOperations, limit: int, after: str | None = None) -> TenantPage:
     summaries = await tenants.page(limit=limit + 1, after=after)
     return TenantPage(summaries[:limit], summaries[limit - 1].name if len(summaries) > limit else None)
+
+
+async def all_tenants(*, tenants: Tenants) -> tuple[Tenant, ...]:
+    return await tenants.all()
+
+
+async def tenant_named(name: str, *, tenants: Tenants) -> Tenant:
+    """For the command line. Raises Rejected if there is no such tenant."""
+    tenant = await tenants.by_name(name)
+    if tenant is None:
+        raise Rejected(
+            Reason(
+                "tenant_to_create",
+                "there is no tenant {tenant!r}; create it with: tga tenants create {quoted}",
+                tenant=name,
+                quoted=shlex.quote(name),
+            )
+        )
+    return tenant
 
 
 async def one_tenant(public_id: UUID, *, tenants: TenantOperations) -> TenantSummary:
@@ -125,7 +146,7 @@ async def all_accounts(
     accounts: list[TenantAccount] = []
     after: str | None = None
     while True:
-        page = await list_tenants(tenants=tenants, limit=PAGE, after=after)
+        page = await list_tenants(tenants=tenants, limit=PAGE_SIZE, after=after)
         for tenant in page.tenants:
             if tenant.accounts:
                 accounts += [
@@ -135,12 +156,12 @@ async def all_accounts(
         after = page.next
         if after is None:
             break
-    wanted = [
+    risky_accounts = [
         account
         for account in accounts
         if WORST_LAST.index(account.health.verdict.risk) >= WORST_LAST.index(min_risk)
     ]
-    return tuple(sorted(wanted, key=lambda account: -WORST_LAST.index(account.health.verdict.risk)))
+    return tuple(sorted(risky_accounts, key=lambda account: -WORST_LAST.index(account.health.verdict.risk)))
 
 
 async def _drop_if_redis_answers(drop_cached_keys: Callable[[], Awaitable[None]]) -> None:

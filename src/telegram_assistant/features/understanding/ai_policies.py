@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from telegram_assistant.ai.providers import configured
+from telegram_assistant.ai.providers import list_configured
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Conflicting, Missing
@@ -16,8 +16,8 @@ from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaul
 OPENAI_HOST = "api.openai.com"
 NO_CONSENT = Reason(
     "consent_needed",
-    "texts may go to a provider only after an owner has consented, "
-    "on the page AI and cost or with PUT /api/v1/ai/consent",
+    "texts may go to a provider only after an owner has consented, on the page “AI and cost” or with PUT "
+    "/api/v1/ai/consent",
 )
 
 
@@ -51,7 +51,8 @@ def receivers(settings: Settings) -> tuple[Receiver, ...]:
     """The providers that are configured. Empty: nothing leaves this machine."""
     addresses = {"gigachat": settings.gigachat.base_url, "openai": settings.openai.base_url}
     return tuple(
-        Receiver(name, urlsplit(addresses[name]).hostname or OPENAI_HOST) for name in configured(settings)
+        Receiver(name, urlsplit(addresses[name]).hostname or OPENAI_HOST)
+        for name in list_configured(settings)
     )
 
 

@@ -8,14 +8,16 @@ from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.providers import first_chat_model
-from telegram_assistant.ai.questions import TAGGING, TAGS_TOKENS, listed_by_topic
+from telegram_assistant.ai.questions import TAGGING, TAGS_TOKENS, list_by_topic
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.spending import Tokens, UsageLine
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.posts.replays import Outdated, ResultVersion
+from telegram_assistant.stores.postgres.posts.replays import Outdated, Replays, ResultVersion
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.tag_use import KnownTag
+from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabularies
 
 MAX_DAYS = 366
 
@@ -84,11 +86,11 @@ def price_of(
     `tags` are topics by tag, per language.
     """
     prices, model = read_prices(settings.ai.prices), first_chat_model(settings)
-    fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tag)) for tag in tags), default=0)
+    fixed = len(prompt(TAGGING).text) + max((len(list_by_topic(tag)) for tag in tags), default=0)
 
     def micro(channel: Outdated) -> int | None:
         tokens = Tokens(channel.characters + channel.provider * fixed, channel.provider * TAGS_TOKENS)
-        return None if model is None else prices.of(model.provider, model.name).of(tokens)
+        return None if model is None else prices.price_of(model.provider, model.name).cost_of(tokens)
 
     return HistoryPrice(
         tuple(ChannelPrice(channel, micro(channel)) for channel in outdated),
@@ -97,11 +99,37 @@ def price_of(
     )
 
 
+async def find_outdated_posts(
+    *, replays: Replays, since: datetime, channel_id: ChannelId | None = None
+) -> tuple[Outdated, ...]:
+    """Channels of the whole installation with posts since then that lack today's tags."""
+    return await replays.list_outdated(current_version(), since=since, channel_id=channel_id)
+
+
+async def price_outdated_posts(
+    outdated: Sequence[Outdated], *, vocabularies: Vocabularies, settings: Settings
+) -> HistoryPrice:
+    return price_of(outdated, (await vocabularies.current()).tags.values(), settings=settings)
+
+
+async def tag_channel_again(
+    channel_id: ChannelId, *, replays: Replays, since: datetime, is_paid: bool
+) -> HistoryOrder:
+    """Queues the outdated posts of a channel since then, after all new ones.
+
+    Only with `is_paid` a provider is asked, within the budgets.
+    """
+    version = current_version()
+    local = await replays.replay(version, channel_id, since=since)
+    by_provider = await replays.want(version, channel_id, since=since) if is_paid else 0
+    return HistoryOrder(local, by_provider)
+
+
 async def price_history(
     days: int, *, stores: TenantStores, settings: Settings, now: datetime
 ) -> HistoryPrice:
     """The highest price of understanding a tenant's posts of the last days. Nothing is spent."""
-    outdated = await stores.history.outdated(current_version(), since=_since(days, now))
+    outdated = await stores.history.list_outdated(current_version(), since=_since(days, now))
     return price_of(outdated, _by_language(await stores.tag_use.vocabulary()), settings=settings)
 
 
@@ -118,13 +146,13 @@ async def understand_history(
     return HistoryOrder(local, by_provider)
 
 
-async def saved_posts(
+async def count_saved_posts(
     lines: Iterable[UsageLine], *, since: datetime, stores: TenantStores
 ) -> SavedPosts | None:
     """How many posts got a provider's answer, and for how many nothing was paid;
     `lines` are what was paid since then. None: no answers.
     """
-    answered = await stores.history.answered(since)
+    answered = await stores.history.count_answered(since)
     paid = sum(line.calls for line in lines if line.purpose == TAGGING and line.status == "ok")
     return SavedPosts(answered, max(0, answered - paid)) if answered else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from telegram_assistant.ai.prompting import addresses_model, numbered
+from telegram_assistant.ai.prompting import addresses_model, number_passages
 from telegram_assistant.ai.tenant_questions import WritingOffer
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.understanding.policy import FallbackReason
@@ -23,21 +23,21 @@ MAX_TITLE_CHARACTERS = 80
 PATIENCE = 0.7
 """Of the time of a request; then it is answered without the provider's text."""
 
-NOT_SENT = Reason(
-    "writing_not_sent", "no provider was asked: the channels that write about this are not to be sent to one"
-)
+NOT_SENT = Reason("writing_not_sent", "the channels that report this may not be sent to a provider")
 NO_PROVIDER = Reason("writing_no_provider", "no provider is set up, or the owner has not consented to one")
 NO_BUDGET = Reason(
     "writing_no_budget",
-    "this month's budget does not cover it, so no provider was asked; these are the posts' own words",
+    "this month's budget does not cover it, so this shows the posts' own words",
 )
 UNSUPPORTED = Reason(
     "writing_unsupported",
-    "your posts support nothing of what the provider wrote; these are the posts' own words",
+    "your posts support nothing that the provider wrote, so this shows the posts' own words",
 )
-AWAY = Reason("writing_away", "the provider does not answer now; these are the posts' own words")
-REFUSED = Reason("writing_refused", "the provider does not speak about this; these are the posts' own words")
-UNUSABLE = Reason("writing_unusable", "the provider's text could not be used; these are the posts' own words")
+AWAY = Reason("writing_away", "the provider does not answer now, so this shows the posts' own words")
+REFUSED = Reason("writing_refused", "the provider refuses this subject, so this shows the posts' own words")
+UNUSABLE = Reason(
+    "writing_unusable", "the provider's text could not be used, so this shows the posts' own words"
+)
 _FALLBACKS = {
     FallbackReason.NO_BUDGET: NO_BUDGET,
     FallbackReason.BLACKLIST: REFUSED,
@@ -81,7 +81,9 @@ async def sendable_posts[T: SourcePost](posts: Sequence[T], *, stores: TenantSto
 
 def passages_of(posts: Sequence[SourcePost]) -> str:
     """The posts under the numbers by which a provider cites them."""
-    return numbered([(_heading(post), post.text) for post in posts], max_characters=MAX_SENT_CHARACTERS)
+    return number_passages(
+        [(_heading(post), post.text) for post in posts], max_characters=MAX_SENT_CHARACTERS
+    )
 
 
 def _heading(post: SourcePost) -> str:

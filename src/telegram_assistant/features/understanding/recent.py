@@ -1,26 +1,32 @@
-"""What takes long to count and may be a minute old."""
+"""What takes long to count and may be some minutes old."""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import datetime, timedelta
+from weakref import WeakValueDictionary
 
-KEPT = timedelta(minutes=1)
+KEPT_FOR = timedelta(minutes=1)
 MAX_KEPT = 1000
 
 
 class Recent[T]:
-    """Counts at most once a minute for each key, however many people look. The key names the tenant."""
+    """Counts seldom for each key, however many people look. The key names the tenant."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, kept_for: timedelta = KEPT_FOR) -> None:
+        self._kept_for = kept_for
         self._counted: OrderedDict[Hashable, tuple[datetime, T]] = OrderedDict()
-        self._counting = asyncio.Lock()
+        self._counting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        """By key: nobody waits for what another tenant counts."""
 
-    async def of(self, key: Hashable, count: Callable[[], Awaitable[T]], *, now: datetime) -> T:
-        """What was counted within the last minute, or else now."""
+    async def get_or_count(self, key: Hashable, count: Callable[[], Awaitable[T]], *, now: datetime) -> T:
+        """What was counted lately, or else now. While one counts again, others get what was there before."""
         if (fresh := self._fresh(key, now)) is not None:
             return fresh[1]
-        async with self._counting:
+        lock = self._counting.setdefault(key, asyncio.Lock())
+        if lock.locked() and key in self._counted:
+            return self._counted[key][1]
+        async with lock:
             if (fresh := self._fresh(key, now)) is not None:
                 return fresh[1]
             counted = await count()
@@ -32,4 +38,4 @@ class Recent[T]:
 
     def _fresh(self, key: Hashable, now: datetime) -> tuple[datetime, T] | None:
         counted = self._counted.get(key)
-        return counted if counted is not None and now - counted[0] < KEPT else None
+        return counted if counted is not None and now - counted[0] < self._kept_for else None

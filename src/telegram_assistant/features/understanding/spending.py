@@ -11,6 +11,8 @@ from telegram_assistant.domain.understanding.spending import MILLION, SpendingBu
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.tenants.tenants import Tenants
+from telegram_assistant.stores.postgres.understanding.spending import Spending
 
 MAX_MICRO = 10**15
 """A billion units: a larger amount is a typing error."""
@@ -28,6 +30,14 @@ class SpendingSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class TenantsSpending:
+    """Usage by day, newest first, each line with the name of its tenant."""
+
+    lines: tuple[tuple[str, UsageLine], ...]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetStatus:
     """The monthly budget and its use, in millionths of the unit; `budget` is None if none was set:
     then no paid calls are made.
@@ -40,6 +50,17 @@ class BudgetStatus:
 async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -> SpendingSummary:
     """Returns the usage of a tenant."""
     return summarize(await stores.spending.usage(since), unit=read_prices(prices).unit)
+
+
+async def usage_of_tenants(
+    since: datetime, *, spending: Spending, tenants: Tenants, prices: Path | None
+) -> TenantsSpending:
+    """Returns the usage of all tenants, for the operator."""
+    names = {tenant.tenant_id: tenant.name for tenant in await tenants.all()}
+    lines = await spending.usage(since)
+    return TenantsSpending(
+        tuple((names[line.tenant_id], line) for line in lines), unit=read_prices(prices).unit
+    )
 
 
 async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:

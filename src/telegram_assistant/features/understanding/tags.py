@@ -1,21 +1,22 @@
 """Tags: the vocabulary, a tenant's own names for tags, the most used tags, and the posts with a tag."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.understanding.vocabulary import tag_in
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.feed.tenant_feed import FeedPage, page_of
+from telegram_assistant.features.feed.tenant_feed import FeedPage, load_page
 from telegram_assistant.features.understanding.recent import Recent
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
+from telegram_assistant.stores.postgres.understanding.tag_use import KnownTag, TagCount
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.understanding.vocabularies import TagLine, TagState, Vocabularies
 
 MAX_TAGS = 1000
 MAX_WINDOW = timedelta(days=31)
@@ -41,6 +42,15 @@ class TenantTag:
 
 
 @dataclass(frozen=True, slots=True)
+class InstallationTag:
+    """A tag in any state, with the tenant's own name for it and how many channels proposed it."""
+
+    tag: TenantTag
+    state: TagState
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
 class TaggedPosts:
     """A page of posts with a tag, newest first; `next` is None on the last page."""
 
@@ -50,13 +60,23 @@ class TaggedPosts:
 
 async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[TenantTag, ...]:
     """Returns the tags by language and topic, hidden ones included."""
-    choices = {(choice.language, choice.tag): choice for choice in await stores.tags.choices()}
-    tags = []
-    for entry in await stores.tag_use.vocabulary():
-        if language in {None, entry.language} and not entry.is_retired:
-            choice = choices.get((entry.language, entry.tag), TagChoice(entry.language, entry.tag))
-            tags.append(TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, choice.hidden))
-    return tuple(tags)
+    choices = await _choices(stores)
+    return tuple(
+        _tenant_tag(entry, choices)
+        for entry in await stores.tag_use.vocabulary()
+        if language in {None, entry.language} and not entry.is_retired
+    )
+
+
+async def vocabulary_of_installation(
+    *, stores: TenantStores, vocabularies: Vocabularies, language: str | None = None
+) -> tuple[InstallationTag, ...]:
+    """Returns the tags in every state, for the operator; tenants do not see which tags channels propose."""
+    choices = await _choices(stores)
+    return tuple(
+        InstallationTag(_tenant_tag(line, choices), line.state, line.channels)
+        for line in await vocabularies.lines(language)
+    )
 
 
 async def choose_tag(
@@ -76,27 +96,23 @@ async def choose_tag(
                 shown_as=shown_as,
             )
         )
-    known = [entry for entry in await stores.tag_use.vocabulary() if entry.tag == tag.casefold()]
-    if not known:
+    entries = [entry for entry in await stores.tag_use.vocabulary() if entry.tag == tag.casefold()]
+    if not entries:
         raise Missing(
             Reason(
                 "tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag
             )
         )
-    names = (
-        {(choice.language, choice.tag): choice.shown_as for choice in await stores.tags.choices()}
-        if hidden
-        else {}
-    )
+    names = {key: choice.shown_as for key, choice in (await _choices(stores)).items()} if hidden else {}
     chosen = [
         TagChoice(entry.language, entry.tag, name or names.get((entry.language, entry.tag)), hidden)
-        for entry in known
+        for entry in entries
     ]
     for choice in chosen:
         await stores.tags.choose(choice)
     return tuple(
         TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, hidden)
-        for entry, choice in zip(known, chosen, strict=True)
+        for entry, choice in zip(entries, chosen, strict=True)
     )
 
 
@@ -135,7 +151,7 @@ async def recently_used(
     limit: int,
 ) -> tuple[TagCount, ...]:
     """Returns the most used tags of the last seven days, counted at most a minute ago."""
-    return await recent.of(
+    return await recent.get_or_count(
         (tenant_id, limit), lambda: most_used(now - RECENT, now, stores=stores, limit=limit), now=now
     )
 
@@ -149,7 +165,7 @@ async def posts_by_tag(
     """
     tagged = await find_by_tag(name, since=since, stores=stores, limit=limit, before=before)
     loaded = (await stores.words.load(tagged.posts)).posts
-    page = await page_of(
+    page = await load_page(
         [loaded[post] for post in tagged.posts if post in loaded], stores=stores, limit=limit
     )
     return replace(page, next=tagged.next)
@@ -159,8 +175,8 @@ async def find_by_tag(
     name: str, *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None = None
 ) -> TaggedPosts:
     """Returns which posts have a tag, like `posts_by_tag`, for who reads them otherwise."""
-    known, renamed = await asyncio.gather(stores.tag_use.vocabulary(), _names(stores))
-    names: dict[str, str | None] = {**{entry.tag: entry.tag for entry in known}, **renamed}
+    entries, renamed = await asyncio.gather(stores.tag_use.vocabulary(), _names(stores))
+    names: dict[str, str | None] = {**{entry.tag: entry.tag for entry in entries}, **renamed}
     tags = [tag for tag, own_name in names.items() if own_name == name.casefold()]
     if not tags:
         raise Missing(Reason("tag_unknown", "there is no tag {tag!r}", tag=name))
@@ -186,8 +202,8 @@ async def _frequent(
     until = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
     limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
     met = await stores.words.find((), limits, before=until, most=limit + TIES, budget=WALK_BUDGET)
-    last = min((match.posted_at for match in met.found), default=FAR_FUTURE)
-    places = [(match.posted_at, match.post_id) for match in met.found if match.posted_at > last]
+    last = min((match.posted_at for match in met.complete), default=FAR_FUTURE)
+    places = [(match.posted_at, match.post_id) for match in met.complete if match.posted_at > last]
     if before:
         places = [
             place
@@ -197,6 +213,15 @@ async def _frequent(
     if len(places) < limit:
         return None
     return [Cursor(posted_at, *post_id) for posted_at, post_id in sorted(places, reverse=True)[:limit]]
+
+
+async def _choices(stores: TenantStores) -> dict[tuple[str, str], TagChoice]:
+    return {(choice.language, choice.tag): choice for choice in await stores.tags.choices()}
+
+
+def _tenant_tag(entry: KnownTag | TagLine, choices: Mapping[tuple[str, str], TagChoice]) -> TenantTag:
+    choice = choices.get((entry.language, entry.tag), TagChoice(entry.language, entry.tag))
+    return TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, choice.hidden)
 
 
 async def _names(stores: TenantStores) -> dict[str, str | None]:

@@ -12,18 +12,20 @@ def headline_of(alert: Alert) -> Reason:
     return headline(alert.kind, alert.channel)
 
 
-def headline(kind: AlertKind, channel: str) -> Reason:
+def headline(kind: AlertKind, channel: str) -> Reason:  # noqa: PLR0911 -- a sentence for each kind
     where = channel or UNKNOWN_CHANNEL
     match kind:
         case AlertKind.POSTED:
-            return Reason("alert_posted", "A new post in {channel}", channel=where)
+            return Reason("alert_posted", "New post in {channel}", channel=where)
         case AlertKind.MENTIONED:
-            return Reason("alert_mentioned", "The first mention in {channel}", channel=where)
+            return Reason("alert_mentioned", "First mention in {channel}", channel=where)
         case AlertKind.EDITED:
-            return Reason("alert_edited", "A post was edited in {channel}", channel=where)
+            return Reason("alert_edited", "Post edited in {channel}", channel=where)
         case AlertKind.DELETED:
-            return Reason("alert_deleted", "A post was deleted in {channel}", channel=where)
+            return Reason("alert_deleted", "Post deleted in {channel}", channel=where)
         case AlertKind.SILENT:
             return Reason("alert_silent", "{channel} is silent", channel=where)
         case AlertKind.GROWN:
-            return Reason("alert_grown", "A story that began in {channel} grows", channel=where)
+            return Reason("alert_grown", "Growing story from {channel}", channel=where)
+        case AlertKind.FOLLOWED:
+            return Reason("alert_followed", "New in a story you follow, from {channel}", channel=where)

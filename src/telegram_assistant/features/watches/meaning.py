@@ -22,16 +22,16 @@ OF_WATCH = Nearness(100, 0.39)
 
 An alert interrupts somebody, so its post must be nearer (bench.meaning_watches).
 """
-SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 LOOKING_BACK = timedelta(hours=3)
 """Vectors may come late; what was found before raises nothing again."""
 NO_VECTORS = Reason(
     "meaning_needs_vectors",
-    "a watch by meaning needs vectors, and they are off (set QDRANT_URL or VECTORS_DIR)",
+    "a watch by meaning needs search by meaning, which is switched off on this server",
 )
 NO_MEANING = Reason(
     "meaning_unavailable",
-    "meaning is not available now: no model could process the text, or your AI policy is off",
+    "search by meaning is unavailable: no model could process the text, or your AI policy is off",
 )
 
 
@@ -94,6 +94,6 @@ async def nearest_since(
         nearness=OF_WATCH,
         tenant_id=tenant_id,
         index=index,
-        patience_seconds=SECONDS,
+        patience_seconds=TIMEOUT_SECONDS,
     )
     return NO_MEANING if isinstance(nearest, WordsOnly) else nearest

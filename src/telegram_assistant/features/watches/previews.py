@@ -13,8 +13,8 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.watches.previews import PreviewedAlerts
 from telegram_assistant.vectors.index import MeaningSearch
 
-DAYS = 30
-SHOWN = 20
+PREVIEW_DAYS = 30
+MAX_ALERTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ async def preview_watch(
     index: MeaningSearch | None,
     now: datetime,
     zone: tzinfo,
-    days: int = DAYS,
+    days: int = PREVIEW_DAYS,
 ) -> WatchPreview:
     """Raises Rejected like `create_watch`. Counts over what the tenant sees now."""
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
@@ -66,7 +66,7 @@ async def preview_watch(
     )
     if isinstance(previewed, Reason):
         return WatchPreview(days=days, count=0, is_complete=True, lines=(), trouble=previewed)
-    alerts = previewed.alerts[:SHOWN]
+    alerts = previewed.alerts[:MAX_ALERTS]
     texts = await stores.watch_previews.texts(alerts) if alerts else ()
     lines = tuple(
         PreviewLine(

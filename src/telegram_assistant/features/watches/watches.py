@@ -1,15 +1,18 @@
 """Creates, changes, pauses and deletes watches."""
 
-from datetime import datetime, time, tzinfo
+from dataclasses import replace
+from datetime import date, datetime, time, tzinfo
 from uuid import UUID
 
-from telegram_assistant.domain.search.query import parse_query
+from telegram_assistant.domain.receivers.delivery import NO_RECEIVER
+from telegram_assistant.domain.search.parsing import parse_query
 from telegram_assistant.domain.watches.watch import (
     MAX_NAME_LETTERS,
     TOO_WIDE,
     QuietHours,
     Watch,
     WatchConditions,
+    WatchKind,
     WatchOptions,
     WatchTarget,
     check_target,
@@ -38,11 +41,23 @@ async def read_conditions(
         channel_ids = tuple(pick(followed, channel).channel_id for channel in query.channels)
     tags: tuple[str, ...] = ()
     if query.tags:
-        tags = (await stores.words.scope()).meant(query.tags) or (NO_SUCH_TAG,)
+        tags = (await stores.words.scope()).resolve_tags(query.tags) or (NO_SUCH_TAG,)
     conditions = WatchConditions(query=query, channel_ids=channel_ids, tags=tags)
     if conditions.is_too_wide(target.kind):
         raise Rejected(TOO_WIDE)
     return conditions
+
+
+def target_of_search(query: str, *, today: date) -> WatchTarget:
+    """What a watch of this search looks for: new posts, or edits and deletions if the search is for them.
+
+    Days are left out, because a watch looks at what happens from now on. Raises Rejected if the query is not
+    valid.
+    """
+    parsed = parse_query(query, today=today)
+    is_about_changes = parsed.is_edited or parsed.is_deleted
+    lasting = replace(parsed, since=None, until=None, is_edited=False, is_deleted=False)
+    return WatchTarget(kind=WatchKind.CHANGES if is_about_changes else WatchKind.WORDS, query=str(lasting))
 
 
 async def create_watch(
@@ -64,7 +79,7 @@ async def create_watch(
     watch_id = await stores.watches.create(
         _name(name),
         target,
-        await _known(options, stores),
+        await _check_receivers(options, stores),
         conditions,
         created_by=created_by,
         begins_at=begins_at,
@@ -87,11 +102,16 @@ async def change_watch(
     """Raises Missing, Rejected or Conflicting. The changed watch looks at what happens from now on."""
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
     changed = await stores.watches.change(
-        watch_id, _name(name), target, await _known(options, stores), conditions
+        watch_id, _name(name), target, await _check_receivers(options, stores), conditions
     )
     if changed is None:
         raise Conflicting(NAME_TAKEN)
     return await find_watch(watch_id, stores=stores)
+
+
+async def list_watches(*, stores: TenantStores) -> tuple[Watch, ...]:
+    """All watches of the tenant, by name."""
+    return await stores.watches.all()
 
 
 async def find_watch(watch_id: UUID, *, stores: TenantStores) -> Watch:
@@ -120,17 +140,16 @@ def quiet_hours(begins: time | None, ends: time | None) -> QuietHours | None:
     if begins is None or ends is None or begins == ends:
         raise Rejected(
             Reason(
-                "quiet_hours_half", "quiet hours need a beginning and another end; leave both empty for none"
+                "quiet_hours_half", "quiet hours need a start and a different end; leave both empty for none"
             )
         )
     return QuietHours(begins, ends)
 
 
 NO_WATCH = Reason("watch_unknown", "there is no such watch")
-NO_RECEIVER = Reason("receiver_unknown", "there is no such receiver")
 NAME_TAKEN = Reason(
     "watch_name_taken",
-    "a watch has this name already, or there are too many; choose another name or delete one",
+    "a watch already has this name, or there are too many; choose another name or delete one",
 )
 
 
@@ -138,12 +157,14 @@ def _name(text: str) -> str:
     name = " ".join(text.split())
     if not 0 < len(name) <= MAX_NAME_LETTERS:
         raise Rejected(
-            Reason("watch_name_length", "a watch needs a name of 1 to {most} letters", most=MAX_NAME_LETTERS)
+            Reason(
+                "watch_name_length", "a watch needs a name of 1 to {most} characters", most=MAX_NAME_LETTERS
+            )
         )
     return name
 
 
-async def _known(options: WatchOptions, stores: TenantStores) -> WatchOptions:
+async def _check_receivers(options: WatchOptions, stores: TenantStores) -> WatchOptions:
     """Raises Missing if a receiver does not exist."""
     if options.receivers:
         known = {receiver.receiver_id for receiver in await stores.receivers.all()}

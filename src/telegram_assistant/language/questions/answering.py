@@ -14,6 +14,7 @@ from telegram_assistant.language.questions.wanted import (
     TIME_UNITS,
     Wanted,
     WantedKind,
+    counts_any_people,
     readings_of_all,
 )
 from telegram_assistant.language.sentences import quotations
@@ -27,13 +28,34 @@ _EMPTY = """
 большой новый крупный последний первый важный главный свежий интересный хороший
 big new large latest important great fresh interesting good
 """
+_FATES = (
+    "погибнуть умереть убить погибший жертва скончаться kill die dead victim",
+    "пострадать ранить ранение пострадавший раненый injure hurt wound",
+    "госпитализировать больница hospitalise hospitalize hospital",
+    "задержать арестовать задержание арест задержанный detain arrest",
+    "эвакуировать эвакуация evacuate",
+    "спасти спасение rescue save",
+    "пропасть пропавший missing",
+    "уволить увольнение сократить dismiss fire sack",
+    "осудить приговорить sentence convict",
+    "оштрафовать fine",
+)
+"""What becomes of people: a number of one is none of another."""
 _COLLECTIVE = re.compile(r"\b(?:дво|тро|четвер|пятер|шестер|семер)(?:е|о|их|ых|им|ым)\b", re.IGNORECASE)
 _CAUSE = re.compile(
     r"\b(?:из-за|потому\s+что|так\s+как|поскольку|в\s+связи\s+с|вследствие|ввиду|благодаря|причин\w+|"
-    r"виноват\w*|вызва\w+|привел\w+\s+к|чтобы|ради|"
+    r"виноват\w*|вызва\w+|привел\w+\s+к|чтобы|ради|в\s+ответ\s+на|после\s+того|за\s+то|на\s+фоне|"
+    r"after|in\s+response|amid|"
     r"because|due\s+to|owing\s+to|caused?|reasons?|thanks\s+to|led\s+to|blamed?|so\s+that|in\s+order\s+to)\b",
     re.IGNORECASE,
 )
+_DEFINES = re.compile(
+    r"[»”\"]?(?:\s*\([^)]*\))?\s+(?:[—–-]\s+(?:это\s+)?(?=[а-яё])|это\s+|является\s+|"
+    r"представля\w+\s+собой\s+|"
+    r"(?:is|are|was|were)\s+(?:an?|the)\s+)|(?<=\w),\s+(?:an?|the)\s+",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\b(?:причин\w+|виноват\w*|reasons?|blamed?)\b", re.IGNORECASE)
 _PLACE = re.compile(
     r"\b(?:в|во|на|у|под|над|около|возле|близ|из|за|перед|между|внутри|рядом\s+с|недалеко\s+от|к|in|at|near|"
     r"on|under|behind|inside|outside|from|into|to|beside)\s+",
@@ -41,6 +63,13 @@ _PLACE = re.compile(
 )
 _FROM_NOW = re.compile(r"\b(?:через|спустя|назад|in|within|ago|after|later)\b", re.IGNORECASE)
 _ENDS_PHRASE = re.compile(r"[.,;:!?()—–]|\s(?:и|на|в|с|за|от|из|and|of|in|on|at|for|from|to)\s")
+_ADDS = re.compile(r"\b(?:ещ[её]|another|a\s+further)\s+$", re.IGNORECASE)
+_CHANGES = re.compile(
+    r"\b(?:рос|вырос|поднял|повыси|увелич|упа|снизи|сократи|уменьши|подешев|подорожа|"
+    r"ros|rise|grew|grow|fell|fall|drop|gain|lost|lose|cut)\w*(?:\s+\w+)?\s+(?:на|by)\s+$",
+    re.IGNORECASE,
+)
+"""Behind such words stands a difference, not a level."""
 _QUOTES = frozenset('«"“')
 
 
@@ -54,7 +83,9 @@ def brings(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> float:
 
 
 def _brings_number(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    if _counts_people(wanted) and _says_another_fate(question, sentence):
+    if _counts_people(wanted) and _says_opposite(question, sentence):
+        return False
+    if counts_any_people(wanted) and _says_no_fate(question, sentence):
         return False
     return any(_is_wanted(wanted, number, sentence) for number in _new_numbers(question, sentence))
 
@@ -63,23 +94,32 @@ def _counts_people(wanted: Wanted) -> bool:
     return bool(wanted.nouns & readings_of("человек"))
 
 
-def _says_another_fate(question: ParsedText, sentence: ParsedText) -> bool:
+def _says_opposite(question: ParsedText, sentence: ParsedText) -> bool:
     """Whether people were killed who are asked about as injured, or the other way round."""
     missing = [word.readings for word in question.content if not word.readings & sentence.readings]
     return any(opposites_of(readings) & sentence.readings for readings in missing)
 
 
+def _says_no_fate(question: ParsedText, sentence: ParsedText) -> bool:
+    """Whether the sentence does not say what the question asks of people: that they were detained."""
+    fates = [words for words in _FATES if question.readings & readings_of_all(words)]
+    return bool(fates) and not any(sentence.readings & readings_of_all(words) for words in fates)
+
+
 def _is_wanted(wanted: Wanted, quantity: Quantity, sentence: ParsedText) -> bool:
     if quantity.value < wanted.at_least or quantity.against is not None:
         return False
+    before = sentence.text[: quantity.start]
+    if _ADDS.search(before) or (wanted.is_level and _CHANGES.search(before)):
+        return False
     if not wanted.nouns or (wanted.may_be_bare and not quantity.noun):
         return True
-    return bool(_counted(quantity, sentence) & wanted.nouns) or (
+    return bool(_counted_readings_of(quantity, sentence) & wanted.nouns) or (
         _counts_people(wanted) and _COLLECTIVE.match(sentence.text, quantity.start) is not None
     )
 
 
-def _counted(quantity: Quantity, sentence: ParsedText) -> frozenset[str]:
+def _counted_readings_of(quantity: Quantity, sentence: ParsedText) -> frozenset[str]:
     """Readings of the noun and of the first words behind a number: «17 пассажирских рейсов»."""
     behind = [word for word in sentence.words if word.start >= quantity.end][:NOUN_WORDS]
     near = [
@@ -108,7 +148,7 @@ def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool
     counted = [(quantity.start, quantity.end) for quantity in quantities_in(sentence.text).all] + [
         (date.start, date.end) for date in dates_in(sentence.text)
     ]
-    added = {word.start for word in _added(question, sentence) if not is_verb(word.folded)}
+    added = {word.start for word in _list_added_words(question, sentence) if not is_verb(word.folded)}
     for match in _PLACE.finditer(sentence.text):
         behind = [word for word in sentence.words if word.start >= match.end()][:PLACE_WORDS]
         if any(start <= match.end() < end for start, end in counted) or not behind:
@@ -136,7 +176,21 @@ def _brings_time(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
 
 
 def _brings_cause(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    return bool(_CAUSE.search(sentence.text) and _added(question, sentence))
+    return bool(_CAUSE.search(sentence.text) and _list_added_words(question, sentence))
+
+
+def names_reason(sentence: ParsedText) -> bool:
+    """Whether it says of itself that it gives the reason of something told before."""
+    return _REASON.search(sentence.text) is not None
+
+
+def _brings_definition(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    """“X is a …”, «X — это …»: the name before it stands in the question."""
+    for match in _DEFINES.finditer(sentence.text):
+        before = [word for word in sentence.words if word.end <= match.start()][-1:]
+        if any(word.is_content and _is_asked(word, question) for word in before):
+            return bool(_list_added_words(question, sentence))
+    return False
 
 
 def _brings_detail(_: Wanted, question: ParsedText, sentence: ParsedText) -> float:
@@ -152,7 +206,7 @@ def _brings_detail(_: Wanted, question: ParsedText, sentence: ParsedText) -> flo
     has_asked = any(
         word.readings & question.readings and not word.is_capitalised for word in sentence.content
     )
-    return WORDS_ONLY if has_asked and len(_added(question, sentence)) >= MIN_ADDED else 0.0
+    return WORDS_ONLY if has_asked and len(_list_added_words(question, sentence)) >= MIN_ADDED else 0.0
 
 
 _BRINGS = {
@@ -163,6 +217,7 @@ _BRINGS = {
     WantedKind.PLACE: _brings_place,
     WantedKind.TIME: _brings_time,
     WantedKind.CAUSE: _brings_cause,
+    WantedKind.DEFINITION: _brings_definition,
     WantedKind.DETAIL: _brings_detail,
 }
 
@@ -176,7 +231,7 @@ def _new_numbers(question: ParsedText, sentence: ParsedText) -> list[Quantity]:
     ]
 
 
-def _added(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
+def _list_added_words(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
     """The words that the question does not have, without those that say nothing about a thing."""
     empty = readings_of_all(_EMPTY)
     return [word for word in sentence.content if not _is_asked(word, question) and not word.readings & empty]

@@ -10,26 +10,43 @@ from telegram_assistant.language.parsed_text import (
     ParsedText,
     ParsedWord,
     goes_on,
-    is_verb,
     may_be_name,
+    name_readings_of,
     parse_sentences,
     parse_text,
+    tells_before,
 )
-from telegram_assistant.language.questions.answering import brings
+from telegram_assistant.language.questions.answering import brings, names_reason
+from telegram_assistant.language.questions.holding import (
+    dates_its_verb,
+    has_subject,
+    has_verb,
+    has_word,
+    is_verbal,
+    tells_becoming,
+    tells_of,
+    verbs_of,
+)
 from telegram_assistant.language.questions.roles import acts_on
-from telegram_assistant.language.questions.wanted import Wanted, wanted_by
+from telegram_assistant.language.questions.wanted import Wanted, WantedKind, parse_wanted
 from telegram_assistant.language.sentences import is_headline
 
 MIN_COVERAGE = 0.6
 """The share of a question's other words that one post must have."""
 MIN_COVERAGE_WITHOUT_NAMES = 0.75
 MIN_WORDS_WITHOUT_NAMES = 3
+ROOT_SHARE = 0.5
+"""How much a word of the same root counts: «закрытие» where the post has «закрыли»."""
+MIN_HELD = 0.5
+"""The share of a question's words that a quoted sentence has, with the one before it."""
 NAME_BONUS = 0.5
 WANTED_BONUS = 0.5
 """Of a sentence that surely brings what is wanted."""
 MAX_CHARACTERS = 1_500
 """Per post. Words that no dictionary knows take a millisecond each, and a post may consist of them."""
 MAX_QUOTED_WORDS = 60
+_NEEDS_VERB = frozenset({WantedKind.PERSON, WantedKind.PLACE})
+"""Such a question is answered by the sentence with its verb, and not by the next one."""
 SIGNATURES = frozenset("@#")
 """How lines begin that only name the channel or its subjects."""
 _ASKING_WORDS = """
@@ -44,6 +61,12 @@ _MEASURES = """
 стоить стоимость цена миллион миллиард тысяча процент доллар рубль
 million millions billion thousand percent dollar dollars cost price
 """
+_CURRENCIES = frozenset({"доллар", "рубль", "dollar", "dollars"})
+_COUNTING = re.compile(
+    r"(?:\d|сколько|скольк\w+|миллион\w*|миллиард\w*|тысяч\w*|many|much|million|billion|thousand|"
+    r"\b(?:в|in|of))\s+$",
+    re.IGNORECASE,
+)
 _ASKING = frozenset(_MEASURES.split()) | frozenset(_ASKING_WORDS.split())
 _ORGANISATIONS = """
 университет институт академия клиника больница музей галерея театр обсерватория завод банк клуб команда
@@ -54,10 +77,10 @@ port airport stadium expedition laboratory
 """
 _ORGANISATION = frozenset(_ORGANISATIONS.split())
 _PLACE = re.compile(r"\b(?:в|во|у|из|под|около|возле|близ|in|near|at|from)\s+$", re.IGNORECASE)
-_VERBAL = re.compile(
-    r"(?:ed|ing)$|^(?:find|found|win|won|lose|lost|make|made|take|took|get|got|give|gave|raise|move|show|"
-    r"pay|buy|beat|open|close)s?$"
+_SOURCE = re.compile(
+    r"\bпо\s+(?:словам|данным|мнению|информации|версии|оценке|оценкам)\b|\baccording\s+to\b", re.IGNORECASE
 )
+"""How a sentence begins that tells what was so before the news."""
 _ADJECTIVE = re.compile(r"(?:ый|ий|ой|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ых|их|ую|юю|ыми|ими)$")
 
 
@@ -75,6 +98,8 @@ class ParsedQuestion:
     wanted: Wanted
     roles: tuple[tuple[ParsedWord, ...], tuple[ParsedWord, ...]] | None = None
     """Two of the names, where the first acts on the second."""
+    is_dated: bool = False
+    """Whether it is about certain days, in which the newest post counts first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +115,20 @@ class PostMatch:
     fit: float
     """Of its best sentence, to compare posts with each other."""
     has_wanted: bool
-    """Whether that sentence brings what the question wants,
-    and no sentence of the post swaps who acts on whom.
-    """
+    """Whether that sentence brings what the question wants."""
+    has_roles: bool
+    """Whether the post says who acts on whom as the question does, where the question says it."""
 
     def answers(self, question: ParsedQuestion) -> bool:
-        return self.has_wanted and self.is_about(question)
+        return self.has_wanted and self.has_roles and self.is_about(question)
 
     def is_about(self, question: ParsedQuestion) -> bool:
         """All names of the question in this one post, and enough of its other words; without names,
         most of the words.
         """
         if not question.names:
-            return (
-                len(question.words) >= MIN_WORDS_WITHOUT_NAMES and self.coverage >= MIN_COVERAGE_WITHOUT_NAMES
-            )
+            least = MIN_WORDS_WITHOUT_NAMES - question.is_dated
+            return len(question.words) >= least and self.coverage >= MIN_COVERAGE_WITHOUT_NAMES
         return self.has_all_names and self.coverage >= MIN_COVERAGE
 
 
@@ -114,7 +138,9 @@ def parse_question(text: str) -> ParsedQuestion:
     content = [
         word
         for word in parsed.words
-        if word.is_content and not word.readings & _ASKING and word.folded not in _ASKING
+        if word.is_content
+        and (not _is_asking(word) or _is_currency(word, text))
+        and not _is_source(word, text)
     ]
     names = [
         word
@@ -127,7 +153,7 @@ def parse_question(text: str) -> ParsedQuestion:
         tuple({key_of(word.text) or word.folded: word for word in names}.values()),
         tuple(others.values()),
         frozenset(word.folded for word in names if _PLACE.search(text[: word.start])),
-        wanted_by(parsed),
+        parse_wanted(parsed),
         _roles(parsed, names),
     )
 
@@ -159,7 +185,7 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     text = text[:MAX_CHARACTERS]
     post = parse_text(text)
     named = [word for word in question.names if _names(word, post, question)]
-    covered = sum(_weight(word) for word in question.words if word.readings & post.readings)
+    covered = sum(_weight(word) * _share(word, post) for word in question.words)
     sentences = [sentence for sentence in parse_sentences(text) if sentence.text[0] not in SIGNATURES]
     fits = [_fit(question, sentence) for sentence in sentences]
     wanted = [_sureness(question, sentences, fits, place) for place in range(len(sentences))]
@@ -174,9 +200,10 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
         coverage=covered / sum(map(_weight, question.words))
         if question.words
         else float(bool(question.names)),
-        sentence=_quoted(question, sentences, -best) if sentences else text,
+        sentence=_quote_sentence(question, sentences, -best) if sentences else text,
         fit=fit,
-        has_wanted=has_wanted and not _swaps_roles(question, sentences),
+        has_wanted=has_wanted,
+        has_roles=_has_roles(question, sentences),
     )
 
 
@@ -189,17 +216,51 @@ def _sureness(
     is_about_it = (fits[place] > 0 and _has_name(question, sentences[place])) or (
         place > 0 and fits[place - 1] > 0
     )
-    parsed_question = parse_text(" ".join((question.text, *(name.text for name in question.names))))
-    return brings(question.wanted, parsed_question, sentences[place]) if is_about_it else 0.0
-
-
-def _swaps_roles(question: ParsedQuestion, sentences: Sequence[ParsedText]) -> bool:
-    return question.roles is not None and any(
-        acts_on(sentence, *question.roles) is False for sentence in sentences
+    if not is_about_it or not _holds(question, sentences, place):
+        return 0.0
+    parsed_question = parse_text(
+        " ".join((question.text, *(word.text for word in (*question.names, *question.words))))
     )
+    return brings(question.wanted, parsed_question, sentences[place])
 
 
-def _quoted(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int) -> str:
+def _holds(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int) -> bool:
+    """Whether the sentence, with the one before it, has half of the question's words, and itself the verb,
+    the subject or the date of the verb that this kind of question needs.
+    """
+    sentence, before = sentences[place], sentences[place - 1 : place] if place else ()
+    if sentence.text.rstrip().endswith("?") or tells_before(sentence.text):
+        return False
+    if question.wanted.kind is WantedKind.CAUSE and not names_reason(sentence):
+        before = ()
+    held = sum(
+        _weight(word) for word in question.words if any(has_word(word, text) for text in (sentence, *before))
+    )
+    if held < MIN_HELD * sum(map(_weight, question.words)):
+        return False
+    verbs = verbs_of(question.text, question.words)
+    if question.wanted.kind is WantedKind.CONFIRMATION:
+        parsed = parse_text(question.text)
+        return (
+            has_verb(verbs, sentence)
+            and _has_name(question, sentence)
+            and has_subject(parsed, question.names, sentence, places=question.places)
+        )
+    if question.wanted.kind is WantedKind.TIME:
+        return dates_its_verb(verbs, sentence)
+    if not tells_becoming(question.text, sentence) or not tells_of(question.text, question.words, sentence):
+        return False
+    return question.wanted.kind not in _NEEDS_VERB or has_verb(verbs, sentence)
+
+
+def _has_roles(question: ParsedQuestion, sentences: Sequence[ParsedText]) -> bool:
+    if question.roles is None:
+        return True
+    roles = {acts_on(sentence, *question.roles) for sentence in sentences}
+    return True in roles and False not in roles
+
+
+def _quote_sentence(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int) -> str:
     """The sentence; one that cannot stand alone, with the sentence before it."""
     sentence, before = sentences[place], sentences[place - 1] if place else None
     stands_alone = _has_name(question, sentence) and not goes_on(sentence)
@@ -225,20 +286,49 @@ def _fit(question: ParsedQuestion, sentence: ParsedText) -> float:
 
 def _weight(word: ParsedWord) -> int:
     """What is asked about is mostly a noun; English words that look like verbs count once."""
-    if word.folded.isascii():
-        return 1 if _VERBAL.search(word.folded) else 2
-    return 1 if is_verb(word.folded) or _ADJECTIVE.search(word.folded) else 2
+    return 1 if is_verbal(word.folded) or _ADJECTIVE.search(word.folded) else 2
+
+
+def _share(word: ParsedWord, text: ParsedText) -> float:
+    """1 if the text has the word in any form, less if it has one of the same root."""
+    return 1.0 if word.readings & text.readings else ROOT_SHARE if has_word(word, text) else 0.0
 
 
 def _names(name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool:
     """Whether the text has this name on its own: Verkhnerechensk University is not Verkhnerechensk."""
-    key = key_of(name.text)
     return any(
         word.is_capitalised
-        and (name.readings & word.readings or (key and key == key_of(word.text)))
+        and (name_readings_of(name.text) & name_readings_of(word.text) or _sounds_like(name, word))
         and not _is_part(place, name, text, question)
         for place, word in enumerate(text.words)
     )
+
+
+def _sounds_like(name: ParsedWord, word: ParsedWord) -> bool:
+    """The same name in the other alphabet or in another case. Two English words of different length are two
+    names: Pope is not Popeye.
+    """
+    key = key_of(name.text)
+    is_english = name.folded.isascii() and word.folded.isascii()
+    return (
+        bool(key)
+        and key == key_of(word.text)
+        and (not is_english or abs(len(name.folded) - len(word.folded)) <= 1)
+    )
+
+
+def _is_asking(word: ParsedWord) -> bool:
+    return bool(word.readings & _ASKING) or word.folded in _ASKING
+
+
+def _is_source(word: ParsedWord, question: str) -> bool:
+    """Whether a question only says whose words it asks for: «по словам Лосева»."""
+    return any(match.start() <= word.start < match.end() for match in _SOURCE.finditer(question))
+
+
+def _is_currency(word: ParsedWord, question: str) -> bool:
+    """Whether a question is about the currency, and does not count in it."""
+    return bool(word.readings & _CURRENCIES) and not _COUNTING.search(question[: word.start])
 
 
 def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool:
@@ -246,7 +336,12 @@ def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQue
     word = text.words[place]
     name_readings = frozenset[str]().union(*(name.readings for name in question.names))
     for beside in (*text.words[max(0, place - 1) : place], *text.words[place + 1 : place + 2]):
-        if beside.is_capitalised and _touch(beside, word, text.text) and not beside.readings & name_readings:
+        if (
+            beside.is_capitalised
+            and beside.is_content
+            and _touch(beside, word, text.text)
+            and not beside.readings & name_readings
+        ):
             is_organisation = bool(beside.readings & _ORGANISATION) or beside.folded in _ORGANISATION
             if is_organisation or (name.folded in question.places and not beside.begins):
                 return True

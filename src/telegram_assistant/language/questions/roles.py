@@ -9,6 +9,7 @@ from telegram_assistant.language.evidence import is_same
 from telegram_assistant.language.lemmas import MAX_WORD_CHARACTERS
 from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, is_verb
 from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.language.questions.wanted import readings_of_all
 from telegram_assistant.language.russian import analyser
 
 _ENDS_CLAUSE = re.compile(r"[.,;:()!?]|\s(?:и|или|and|or)\s")
@@ -17,6 +18,8 @@ the a an of to in on at by for with from against over after before near into as 
 """
 _PREPOSITIONS = frozenset(_SMALL_WORDS.split()) - {"the", "a", "an"}
 _NO_VERBS = frozenset(_SMALL_WORDS.split())
+_PASSES = "достаться доставаться отойти"
+"""What the first name does not do: «завод достанется Лосеву»."""
 _SUBJECT, _OBJECT, _DOER = "nomn", "accs", "ablt"
 
 type Name = Sequence[ParsedWord]
@@ -42,6 +45,8 @@ def acts_on(text: ParsedText, name: Name, other: Name) -> bool | None:
         is_verb(word.folded) or (word.folded.isascii() and word.folded not in _NO_VERBS) for word in words
     ):
         return _by_score(text)
+    if any(word.readings & readings_of_all(_PASSES) for word in words):
+        return False
     return _by_grammar(text, first[0], second[0])
 
 
@@ -74,9 +79,9 @@ def _by_grammar(text: ParsedText, first: int, second: int) -> bool | None:
     begins, mine = _head(text, first)
     before, theirs = _head(text, second)
     preceding = text.words[before - 1].folded if before else ""
-    if preceding in _PREPOSITIONS or _is_preposition(preceding):
+    if preceding in _PREPOSITIONS or is_preposition(preceding):
         return False if preceding == "by" else None
-    if begins and _is_preposition(text.words[begins - 1].folded):
+    if begins and is_preposition(text.words[begins - 1].folded):
         return None
     if (_OBJECT in mine and _SUBJECT not in mine) or (_DOER in theirs and not theirs & {_SUBJECT, _OBJECT}):
         return False
@@ -91,17 +96,18 @@ def _head(text: ParsedText, place: int) -> tuple[int, frozenset[str]]:
     before = text.words[place - 1] if place else word
     if (
         place
+        and not is_preposition(before.folded)
         and (before.begins or not before.is_capitalised)
         and text.text[before.end : word.start] in {" ", " «", ' "', " “"}
     ):
-        cases = _cases(before.folded)
+        cases = cases_of(before.folded)
         if cases:
             return place - 1, cases
     is_quoted = text.text[max(0, word.start - 1) : word.start] in {"«", '"', "“"}
-    return place, frozenset() if is_quoted else _cases(word.folded)
+    return place, frozenset() if is_quoted else cases_of(word.folded)
 
 
-def _cases(word: str) -> frozenset[str]:
+def cases_of(word: str) -> frozenset[str]:
     words = analyser()
     if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
         return frozenset()
@@ -112,6 +118,6 @@ def _cases(word: str) -> frozenset[str]:
     )
 
 
-def _is_preposition(word: str) -> bool:
+def is_preposition(word: str) -> bool:
     words = analyser()
     return bool(word) and not word.isascii() and words is not None and words.parse(word)[0].tag.POS == "PREP"

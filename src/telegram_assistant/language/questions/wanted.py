@@ -1,7 +1,7 @@
 """What a question wants to know: a number of something, a name, a place, a time, a cause."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
@@ -24,6 +24,8 @@ class WantedKind(StrEnum):
     PLACE = "place"
     TIME = "time"
     CAUSE = "cause"
+    DEFINITION = "definition"
+    """What something is, or who somebody is."""
     DETAIL = "detail"
     """Anything that the question does not say itself."""
     CONFIRMATION = "confirmation"
@@ -40,6 +42,8 @@ class Wanted:
     """Whether a number without a noun does, like a price."""
     at_least: float = 0.0
     """Of millions no smaller number is one."""
+    is_level: bool = False
+    """Whether a difference is no answer: who asks for the price does not ask by how much it rose."""
 
 
 TIME_UNITS = "секунда минута час день сутки неделя месяц год second minute hour day week month year"
@@ -59,8 +63,8 @@ _ALIKE = (
 )
 """What is asked for, and what counts as it: people are also passengers, hours are also minutes."""
 _AMOUNTS = """
-цена стоимость сумма прибыль доход выручка убыток зарплата бюджет штраф
-price cost sum profit revenue loss salary budget fee amount fine
+цена стоимость курс сумма прибыль доход выручка убыток зарплата бюджет штраф
+price cost rate sum profit revenue loss salary budget fee amount fine
 """
 _MEASURES = """
 температура скорость высота глубина длина площадь вес возраст доля процент магнитуда мощность
@@ -91,6 +95,12 @@ _IS_PRICE = re.compile(
     r"\bwhat\s+(?:do|does|did|will|would|is|are)\b.*\b(?:pay|paying|cost|charge)\b|\bза\s+сколько\b",
     re.IGNORECASE,
 )
+_IS_DEFINITION = re.compile(
+    r"^\W*(?:(?:что\s+(?:это\s+)?такое|кто\s+так(?:ой|ая|ие|ое))\s+|"
+    r"(?:what|who)\s+(?:is|are)\s+(?:an?\s+)?(?-i:[«\"“]?[A-ZА-ЯЁ][^\s?]*"
+    r"(?:\s+[A-ZА-ЯЁ][^\s?]*)*)\s*\??\s*$)",
+    re.IGNORECASE,
+)
 _KINDS = (
     (
         WantedKind.CAUSE,
@@ -99,7 +109,8 @@ _KINDS = (
     (
         WantedKind.TIME,
         re.compile(
-            r"\b(?:когда|во сколько(?! раз| обойд| оцен)|в каком (?:году|месяце)|какого числа|в какой день|"
+            r"\b(?:когда|во сколько(?! раз| обойд| оцен)|(?:в|до|с|к) како(?:м|го|му) (?:год[уа]|месяц[еау])|"
+            r"какого числа|в какой день|"
             r"when|(?:what|which)\s+(?:year|month|date|day|time))\b",
             re.IGNORECASE,
         ),
@@ -134,6 +145,12 @@ _FATES = re.compile(
 )
 """What happens to people: who asks how many were hurt asks about people."""
 _COSTS = re.compile(r"\b(?:сто[ия]\w+|обой\w+|cost|pay|much)\b", re.IGNORECASE)
+_ASKS_CHANGE = re.compile(
+    r"\bна\s+скольк\w+|\bнасколько|\bby\s+how|\bhow\s+(?:much|many)\b.*\b(?:rise|rose|grow|grew|"
+    r"fall|fell|drop|"
+    r"gain|lose|lost|cut)",
+    re.IGNORECASE,
+)
 _LONG = re.compile(r"how\s+long|как\s+(?:долго|давно)|сколько\s+времени", re.IGNORECASE)
 
 
@@ -142,12 +159,24 @@ def readings_of_all(words: str) -> frozenset[str]:
     return frozenset(reading for word in words.split() for reading in readings_of(word))
 
 
-def wanted_by(question: ParsedText) -> Wanted:
+def counts_any_people(wanted: Wanted) -> bool:
+    """Whether the number is one of people, or of some sort of people: passengers, children."""
+    return bool(wanted.nouns & readings_of_all(_PEOPLE))
+
+
+def asks_itself(question: str) -> bool:
+    """Whether a question says what it wants; «а вчера?» does not."""
+    patterns = (_IS_CONFIRMATION, _IS_PRICE, *(pattern for _, pattern in _KINDS))
+    return any(pattern.search(question) for pattern in patterns)
+
+
+def parse_wanted(question: ParsedText) -> Wanted:
     """What a question wants, by its first question word; without one,
     anything that it does not say itself.
     """
     text = question.text
     for pattern, wanted in (
+        (_IS_DEFINITION, Wanted(WantedKind.DEFINITION)),
         (_IS_SCORE, Wanted(WantedKind.SCORE)),
         (_IS_CONFIRMATION, Wanted(WantedKind.CONFIRMATION)),
         (_IS_PRICE, _price()),
@@ -162,7 +191,7 @@ def wanted_by(question: ParsedText) -> Wanted:
     _, end, kind = min(matches, key=lambda candidate: candidate[0], default=(0, 0, WantedKind.DETAIL))
     noun = _noun_behind(question, end)
     if kind is WantedKind.NUMBER:
-        return _wanted_number(text, noun)
+        return replace(_wanted_number(text, noun), is_level=_ASKS_CHANGE.search(text) is None)
     return _wanted_thing(noun) if kind is WantedKind.DETAIL and noun is not None else Wanted(kind)
 
 

@@ -80,7 +80,7 @@ async def open_pool(
             ),
             remedy=Reason(
                 "start_or_correct",
-                "Start it or correct {variable}; `tga doctor` says more",
+                "Start it or correct {variable}; `tga doctor` shows details",
                 variable=login.variable,
             ),
         ) from error
@@ -192,5 +192,5 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
         if RELEASED not in str(error):
             raise
         raise Busy(
-            Reason("postgres_closed", "PostgreSQL has closed the connection"), retry_after_seconds=1.0
+            Reason("postgres_closed", "PostgreSQL closed the connection"), retry_after_seconds=1.0
         ) from error

@@ -27,7 +27,7 @@ def roles_by_user(settings: DatabaseSettings) -> Mapping[str, frozenset[str]]:
     return roles
 
 
-async def granted_roles(connection: Connection, name: str) -> frozenset[str]:
+async def load_granted_roles(connection: Connection, name: str) -> frozenset[str]:
     """The working roles granted directly to a login."""
     rows = await connection.fetch(
         """
@@ -71,7 +71,7 @@ async def requests_may_act_as_system(settings: DatabaseSettings) -> bool:
             ),
             remedy=Reason(
                 "start_or_correct",
-                "Start it or correct {variable}; `tga doctor` says more",
+                "Start it or correct {variable}; `tga doctor` shows details",
                 variable="DATABASE_URL",
             ),
         ) from error

@@ -5,6 +5,7 @@ Idempotent.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 import asyncpg
@@ -18,7 +19,7 @@ from telegram_assistant.stores.postgres.database_logins import (
     API,
     INGEST,
     SYSTEM,
-    granted_roles,
+    load_granted_roles,
     roles_by_user,
 )
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
@@ -63,12 +64,13 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
                 place=where,
                 error=type(error).__name__,
             ),
-            remedy=Reason("run_doctor", "Run `tga doctor`; it says more"),
+            remedy=Reason("run_doctor", "Run `tga doctor` for details"),
         ) from error
     try:
         # Polls for the lock: a waiting statement would hold a snapshot, and a concurrent index build waits
         # for all snapshots.
-        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME):  # noqa: ASYNC110 -- the other one is another process
+        try_lock = partial(connection.fetchval, "SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME)
+        while not await try_lock():  # noqa: ASYNC110 -- another process holds it
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         await connection.execute(ROLES)
         await _create_logins(connection, settings, tell)
@@ -111,22 +113,22 @@ async def _create_logins(
     Each becomes a member of its working roles, without inheriting them, and of no others.
     """
     urls = {settings.name_of(login): settings.url_of(login).get_secret_value() for login in DatabaseLogin}
-    for name, wanted in roles_by_user(settings).items():
+    for name, wanted_roles in roles_by_user(settings).items():
         if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", name):
             password = unquote(urlsplit(urls[name]).password or "")
             create = "SELECT format('CREATE ROLE %I LOGIN NOINHERIT PASSWORD %L', $1::text, $2::text)"
             await connection.execute(await connection.fetchval(create, name, password))
             tell(f"created the login {name}")
-        granted = await granted_roles(connection, name)
-        _refuse_to_widen(name, granted=granted, wanted=wanted)
-        for role in sorted(wanted - granted):
+        granted = await load_granted_roles(connection, name)
+        _refuse_to_widen(name, granted=granted, wanted_roles=wanted_roles)
+        for role in sorted(wanted_roles - granted):
             if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = $1", name):
                 await connection.execute(
                     await connection.fetchval(
                         "SELECT format('GRANT %I TO %I', $1::text, $2::text)", role, name
                     )
                 )
-        for role in sorted(granted - wanted):
+        for role in sorted(granted - wanted_roles):
             await connection.execute(
                 await connection.fetchval(
                     "SELECT format('REVOKE %I FROM %I', $1::text, $2::text)", role, name
@@ -135,9 +137,9 @@ async def _create_logins(
             tell(f"the login {name} can no longer become {role}")
 
 
-def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted: frozenset[str]) -> None:
+def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted_roles: frozenset[str]) -> None:
     """Keeps a login for requests restricted even if the settings do not name the other logins."""
-    if API in granted and SYSTEM not in granted and SYSTEM in wanted:
+    if API in granted and SYSTEM not in granted and SYSTEM in wanted_roles:
         raise CannotStart(
             Reason(
                 "login_serves_requests_only",
@@ -146,7 +148,7 @@ def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted: frozenset[st
             ),
             remedy=Reason(
                 "set_system_url",
-                "Set DATABASE_SYSTEM_URL, or give the separation up with: {command}",
+                "Set DATABASE_SYSTEM_URL, or give up the separation with: {command}",
                 command=f"GRANT {SYSTEM}, {INGEST} TO {name}",
             ),
         )

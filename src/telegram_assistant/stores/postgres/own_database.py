@@ -54,7 +54,7 @@ async def drop_database(admin_url: PostgresUrl, name: str, *, logins: Sequence[s
                 name=name,
                 error=str(error),
             ),
-            remedy=Reason("give_creator_login", "Set DATABASE_ADMIN_URL to the login that has created it"),
+            remedy=Reason("give_creator_login", "Set DATABASE_ADMIN_URL to the login that created it"),
         ) from error
     finally:
         await connection.close()

@@ -59,7 +59,7 @@ def revisions() -> tuple[str, ...]:
     )
 
 
-async def schema_of(connection: Connection, *, role: str) -> Schema:
+async def load_schema(connection: Connection, *, role: str) -> Schema:
     """Reads the database's revision as a role that the login may take."""
     async with connection.transaction():
         await connection.execute(f"SET LOCAL ROLE {role}")
@@ -69,9 +69,11 @@ async def schema_of(connection: Connection, *, role: str) -> Schema:
 
 
 def schema_at(revision: str | None) -> Schema:
-    known, head = revisions(), revisions()[-1]
+    known_revisions, head = revisions(), revisions()[-1]
     # An unknown revision belongs to a newer release, and older code runs on it.
-    return Schema(revision, head, is_behind=revision is None or (revision in known and revision != head))
+    return Schema(
+        revision, head, is_behind=revision is None or (revision in known_revisions and revision != head)
+    )
 
 
 async def require_schema(pool: Pool, *, role: str) -> None:
@@ -79,7 +81,7 @@ async def require_schema(pool: Pool, *, role: str) -> None:
     remedy = Reason("run_migrate", "Run `tga migrate`")
     try:
         async with pool.acquire() as connection:
-            schema = await schema_of(connection, role=role)
+            schema = await load_schema(connection, role=role)
     except asyncpg.PostgresError as error:
         why = Reason(
             "login_may_not_work",

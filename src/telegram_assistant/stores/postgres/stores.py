@@ -1,9 +1,12 @@
 """Builds the stores and decides the database role of each, here and nowhere else.
 
-It is long because it lists every store.
+A store is a field of one of the classes below; it is built from its annotation.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, get_args, get_type_hints
 
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.stores.postgres.accounts.accounts import Accounts, AccountSessions
@@ -11,6 +14,7 @@ from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
 from telegram_assistant.stores.postgres.accounts.logins import Logins
 from telegram_assistant.stores.postgres.accounts.own_accounts import OwnAccounts
 from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
+from telegram_assistant.stores.postgres.accounts.push_states import PushStates
 from telegram_assistant.stores.postgres.accounts.telegram_setup import OwnTelegramSetup, TelegramSecrets
 from telegram_assistant.stores.postgres.channels.activity import ChannelActivities
 from telegram_assistant.stores.postgres.channels.backfills import Backfills
@@ -25,7 +29,7 @@ from telegram_assistant.stores.postgres.channels.known_channels import KnownChan
 from telegram_assistant.stores.postgres.channels.parked_channels import ParkedChannels
 from telegram_assistant.stores.postgres.channels.planning import Planning
 from telegram_assistant.stores.postgres.channels.previews import Previews
-from telegram_assistant.stores.postgres.channels.push_states import PushStates
+from telegram_assistant.stores.postgres.channels.records import ChannelRecords
 from telegram_assistant.stores.postgres.channels.request_fates import RequestFates
 from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue
 from telegram_assistant.stores.postgres.channels.schedule import Schedule
@@ -37,6 +41,7 @@ from telegram_assistant.stores.postgres.database import (
     Pool,
     SystemTransactions,
     TenantTransactions,
+    Transactions,
 )
 from telegram_assistant.stores.postgres.digests.digests import DigestPlans, PersonDigests
 from telegram_assistant.stores.postgres.digests.interests import InterestUpkeep, PersonInterests
@@ -44,6 +49,7 @@ from telegram_assistant.stores.postgres.feed.choices import PersonChoices
 from telegram_assistant.stores.postgres.feed.person_feed import Reading
 from telegram_assistant.stores.postgres.feed.read_ledger import ReadLedger
 from telegram_assistant.stores.postgres.feed.tenant_feed import Feed
+from telegram_assistant.stores.postgres.lists import Lists
 from telegram_assistant.stores.postgres.media.files import MediaQueue
 from telegram_assistant.stores.postgres.media.post_files import PostMedia
 from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
@@ -65,6 +71,7 @@ from telegram_assistant.stores.postgres.posts.albums import Albums
 from telegram_assistant.stores.postgres.posts.changes import QuietChanges
 from telegram_assistant.stores.postgres.posts.counts import Counts
 from telegram_assistant.stores.postgres.posts.forwards import Forwards
+from telegram_assistant.stores.postgres.posts.habits import ChannelHabits
 from telegram_assistant.stores.postgres.posts.landing import Landing
 from telegram_assistant.stores.postgres.posts.post_details import PostDetails
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
@@ -76,11 +83,15 @@ from telegram_assistant.stores.postgres.receivers.deliveries import Deliveries
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddresses, FeedDirectory
 from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPosts
 from telegram_assistant.stores.postgres.receivers.receivers import Receivers
+from telegram_assistant.stores.postgres.search.changed_posts import ChangedPosts
 from telegram_assistant.stores.postgres.search.saved_searches import SavedSearches
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
+from telegram_assistant.stores.postgres.sharing.public_links import PublicLinkDirectory, PublicLinks
+from telegram_assistant.stores.postgres.stories.channel_networks import ChannelNetworks
 from telegram_assistant.stores.postgres.stories.grouping import StoryGroups
 from telegram_assistant.stores.postgres.stories.keyword_trends import KeywordTrends, TrendDays
+from telegram_assistant.stores.postgres.stories.marks import PersonStoryMarks, StoryFollowers
 from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
 from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySources
@@ -110,6 +121,11 @@ from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.stores.postgres.watches.previews import WatchPreviews
 from telegram_assistant.stores.postgres.watches.watches import Watches
 
+REPEATABLE = "repeatable"
+"""Marks a store whose work is simply done again if a crash loses it."""
+WAKES = "wakes"
+"""Marks a store that wakes the relay."""
+
 
 @dataclass(frozen=True, slots=True)
 class ApiStores:
@@ -126,6 +142,7 @@ class ApiStores:
     throughput: Throughput
     backlog: OperatorBacklog
     feed_directory: FeedDirectory
+    public_link_directory: PublicLinkDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +166,24 @@ class SystemStores:
     push_states: PushStates
     joins: Joins
     channels: Channels
-    landing: Landing
-    counts: Counts
-    posts: Posts
-    versions: Versions
+    landing: Annotated[Landing, WAKES]
+    counts: Annotated[Counts, REPEATABLE]
+    posts: Annotated[Posts, REPEATABLE]
+    versions: Annotated[Versions, REPEATABLE]
     post_states: PostStates
     rebuilds: Rebuilds
-    word_index: WordIndex
-    pages: LinkedPages
-    enrichments: Enrichments
-    outbox: Outbox
-    notices: Notices
+    word_index: Annotated[WordIndex, REPEATABLE]
+    pages: Annotated[LinkedPages, REPEATABLE]
+    enrichments: Annotated[Enrichments, REPEATABLE]
+    outbox: Annotated[Outbox, REPEATABLE, WAKES]
+    notices: Annotated[Notices, REPEATABLE]
     albums: Albums
     album_summaries: AlbumSummaries
     media: MediaQueue
     media_results: MediaResults
     media_upkeep: MediaUpkeep
     dead_letters: DeadLetterWriter
-    stage_minutes: StageMinutes
+    stage_minutes: Annotated[StageMinutes, REPEATABLE]
     backlog: Backlog
     coverage: CoverageLedger
     schedule: Schedule
@@ -179,22 +196,23 @@ class SystemStores:
     joined_listings: JoinedListings
     previews: Previews
     folders: FollowedFolders
-    raw_archive: RawArchive
+    raw_archive: Annotated[RawArchive, REPEATABLE]
     job_runs: JobRuns
     digest_plans: DigestPlans
     interest_upkeep: InterestUpkeep
     partitions: Partitions
     ai_policies: AiPolicies
     ai_results: AiResults
-    near_texts: NearTexts
-    vocabularies: Vocabularies
+    near_texts: Annotated[NearTexts, REPEATABLE]
+    vocabularies: Annotated[Vocabularies, REPEATABLE]
     provider_wanted: ProviderWanted
     replays: Replays
     spending: Spending
-    stories: Stories
-    story_sources: StorySources
-    post_terms: PostTerms
-    story_groups: StoryGroups
+    stories: Annotated[Stories, REPEATABLE]
+    story_sources: Annotated[StorySources, REPEATABLE]
+    post_terms: Annotated[PostTerms, REPEATABLE]
+    story_groups: Annotated[StoryGroups, REPEATABLE]
+    story_followers: StoryFollowers
     trend_days: TrendDays
     summary_upkeep: SummaryUpkeep
     watch_matching: WatchMatching
@@ -215,7 +233,11 @@ class TenantStores:
     coverage: OwnCoverage
     coverage_overview: CoverageOverview
     activity: ChannelActivities
+    networks: ChannelNetworks
+    records: ChannelRecords
+    habits: ChannelHabits
     words: WordSearch
+    changed_posts: ChangedPosts
     enrichments: PostEnrichments
     tags: TenantTags
     tag_use: TagUse
@@ -230,6 +252,7 @@ class TenantStores:
     keys: Keys
     members: Members
     saved_searches: SavedSearches
+    lists: Lists
     audit: AuditLog
     idempotency: Idempotency
     forwards: Forwards
@@ -253,147 +276,64 @@ class PersonStores:
     choices: PersonChoices
     digests: PersonDigests
     interests: PersonInterests
+    story_marks: PersonStoryMarks
+    public_links: PublicLinks
 
 
 def api_stores(pool: Pool) -> ApiStores:
-    transactions = ApiTransactions(pool)
-    return ApiStores(
-        key_directory=KeyDirectory(transactions),
-        people=People(transactions),
-        tenant_operations=TenantOperations(transactions),
-        questions=QuestionLedger(transactions),
-        dead_letters=DeadLetters(transactions),
-        processes=Processes(transactions),
-        throughput=Throughput(transactions),
-        backlog=OperatorBacklog(transactions),
-        feed_directory=FeedDirectory(transactions),
-    )
+    return build_stores(ApiStores, ApiTransactions(pool))
 
 
 def ingest_stores(pool: Pool) -> IngestStores:
-    transactions = IngestTransactions(pool)
-    return IngestStores(
-        accounts=AccountSessions(transactions),
-        logins=Logins(transactions),
-        telegram_secrets=TelegramSecrets(transactions),
-    )
+    return build_stores(IngestStores, IngestTransactions(pool))
 
 
 def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
     transactions = SystemTransactions(pool)
     repeatable = SystemTransactions(pool, repeatable=True)
-    return SystemStores(
-        tenants=Tenants(transactions),
-        users=Users(transactions),
-        idempotency=IdempotencyUpkeep(transactions),
-        accounts=Accounts(transactions),
-        limits=AccountLimits(transactions),
-        push_states=PushStates(transactions),
-        joins=Joins(transactions),
-        channels=Channels(transactions),
-        landing=Landing(transactions, wakeup),
-        counts=Counts(repeatable),
-        posts=Posts(repeatable),
-        versions=Versions(repeatable),
-        post_states=PostStates(transactions),
-        rebuilds=Rebuilds(transactions),
-        word_index=WordIndex(repeatable),
-        pages=LinkedPages(repeatable),
-        enrichments=Enrichments(repeatable),
-        outbox=Outbox(repeatable, wakeup),
-        notices=Notices(repeatable),
-        albums=Albums(transactions),
-        album_summaries=AlbumSummaries(transactions),
-        media=MediaQueue(transactions),
-        media_results=MediaResults(transactions),
-        media_upkeep=MediaUpkeep(transactions),
-        dead_letters=DeadLetterWriter(transactions),
-        stage_minutes=StageMinutes(repeatable),
-        backlog=Backlog(transactions),
-        coverage=CoverageLedger(transactions),
-        schedule=Schedule(transactions),
-        known_channels=KnownChannels(transactions),
-        hints=Hints(transactions),
-        planning=Planning(transactions),
-        backfills=Backfills(transactions),
-        statistics=PostStatistics(transactions),
-        request_queue=RequestQueue(transactions),
-        joined_listings=JoinedListings(transactions),
-        previews=Previews(transactions),
-        folders=FollowedFolders(transactions),
-        raw_archive=RawArchive(repeatable),
-        job_runs=JobRuns(transactions),
-        digest_plans=DigestPlans(transactions),
-        interest_upkeep=InterestUpkeep(transactions),
-        partitions=Partitions(transactions),
-        ai_policies=AiPolicies(transactions),
-        ai_results=AiResults(transactions),
-        near_texts=NearTexts(repeatable),
-        vocabularies=Vocabularies(repeatable),
-        provider_wanted=ProviderWanted(transactions),
-        replays=Replays(transactions),
-        spending=Spending(transactions),
-        stories=Stories(repeatable),
-        story_sources=StorySources(repeatable),
-        post_terms=PostTerms(repeatable),
-        story_groups=StoryGroups(repeatable),
-        trend_days=TrendDays(transactions),
-        summary_upkeep=SummaryUpkeep(transactions),
-        watch_matching=WatchMatching(transactions),
-        deliveries=Deliveries(transactions),
+    return build_stores(
+        SystemStores,
+        transactions,
+        {
+            (REPEATABLE,): (repeatable,),
+            (WAKES,): (transactions, wakeup),
+            (REPEATABLE, WAKES): (repeatable, wakeup),
+        },
     )
 
 
 def tenant_stores(pool: Pool, tenant_id: TenantId, actor: UserId | None = None) -> TenantStores:
     """`actor` is the person whose request it is: what they make can be withdrawn when they leave."""
-    transactions = TenantTransactions(pool, tenant_id, actor=actor)
-    return TenantStores(
-        feed=Feed(transactions),
-        post_details=PostDetails(transactions),
-        followed=Followed(transactions),
-        requests=ChannelRequests(transactions),
-        request_fates=RequestFates(transactions),
-        joined=JoinedChannels(transactions),
-        parked=ParkedChannels(transactions),
-        coverage=OwnCoverage(transactions),
-        coverage_overview=CoverageOverview(transactions),
-        activity=ChannelActivities(transactions),
-        words=WordSearch(transactions),
-        enrichments=PostEnrichments(transactions),
-        tags=TenantTags(transactions),
-        tag_use=TagUse(transactions),
-        changes=QuietChanges(transactions),
-        media=PostMedia(transactions),
-        accounts=OwnAccounts(transactions),
-        logins=OwnLogins(transactions),
-        telegram_setup=OwnTelegramSetup(transactions),
-        ai=AiChoices(transactions),
-        spending=OwnSpending(transactions),
-        history=OwnHistory(transactions),
-        keys=Keys(transactions),
-        members=Members(transactions),
-        saved_searches=SavedSearches(transactions),
-        audit=AuditLog(transactions),
-        idempotency=Idempotency(transactions),
-        forwards=Forwards(transactions),
-        stories=OwnStories(transactions),
-        keyword_trends=KeywordTrends(transactions),
-        written_summaries=WrittenSummaries(transactions),
-        watches=Watches(transactions),
-        watch_previews=WatchPreviews(transactions),
-        alerts=Alerts(transactions),
-        receivers=Receivers(transactions),
-        feed_addresses=FeedAddresses(transactions),
-        feed_posts=FeedPosts(transactions),
-    )
+    return build_stores(TenantStores, TenantTransactions(pool, tenant_id, actor=actor))
 
 
 def person_stores(pool: Pool, tenant_id: TenantId, user_id: UserId) -> PersonStores:
-    transactions = PersonTransactions(pool, tenant_id, user_id)
-    return PersonStores(
-        reading=Reading(transactions),
-        ledger=ReadLedger(transactions),
-        choices=PersonChoices(transactions),
-        digests=PersonDigests(transactions),
-        interests=PersonInterests(transactions),
-    )
+    return build_stores(PersonStores, PersonTransactions(pool, tenant_id, user_id))
+
+
+def build_stores[Stores](
+    stores: Callable[..., Stores],
+    transactions: Transactions,
+    marked: Mapping[tuple[str, ...], tuple[object, ...]] | None = None,
+) -> Stores:
+    """Builds each store with these transactions; `marked` has the arguments of the marked ones.
+
+    Raises TypeError if a store takes transactions of another role.
+    """
+    kind: type = type(transactions)
+    arguments = {(): (transactions,), **(marked or {})}
+    return stores(*[store(*arguments[marks]) for store, marks in _fields_of(stores, kind)])
+
+
+@cache
+def _fields_of(
+    stores: Callable[..., object], transactions: type
+) -> tuple[tuple[Callable[..., Any], tuple[str, ...]], ...]:
+    """The class and the marks of each store."""
+    fields = []
+    for name, hint in get_type_hints(stores, include_extras=True).items():
+        store, *marks = get_args(hint) or (hint,)
+        if not issubclass(transactions, get_type_hints(store.__init__)["transactions"]):
+            raise TypeError(f"{name}: {store.__name__} does not take {transactions.__name__}")
+        fields.append((store, tuple(marks)))
+    return tuple(fields)

@@ -19,7 +19,7 @@ from typing import Any
 
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered, text_of
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, await_reply, text_of
 
 HELD_SECONDS = 15.0
 RENEW_SECONDS = 5.0
@@ -90,7 +90,7 @@ class AiStreams:
         self._freed: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
-    async def taken(
+    async def hold_stream(
         self, name: str, *, urgency: Urgency, streams: int, per_minute: int
     ) -> AsyncIterator[None]:
         """Waits for a stream of this provider, holds it during the block, and releases it.
@@ -107,25 +107,25 @@ class AiStreams:
                 renewing.cancel()
         finally:
             with suppress(Busy):  # without Redis the stream is freed when its lease expires
-                await asyncio.shield(answered(self._give_back(name, ticket)))
+                await asyncio.shield(await_reply(self._give_back(name, ticket)))
             self._freed.setdefault(name, asyncio.Event()).set()
 
     async def pause(self, name: str, seconds: float, *, why: str) -> None:
         """Pauses the provider for all processes, as it asked."""
-        await answered(self._redis.set(_key(name, "pause"), why, px=max(1, int(seconds * 1000))))
+        await await_reply(self._redis.set(_key(name, "pause"), why, px=max(1, int(seconds * 1000))))
 
-    async def paused_seconds(self, name: str) -> float:
-        left = await answered(self._redis.pttl(_key(name, "pause")))
+    async def load_pause_seconds(self, name: str) -> float:
+        left = await await_reply(self._redis.pttl(_key(name, "pause")))
         return max(0, int(left)) / 1000
 
     async def use(self, name: str) -> StreamUse:
-        seconds, microseconds = await answered(self._redis.time())
+        seconds, microseconds = await await_reply(self._redis.time())
         pipeline: Any = self._redis.pipeline(transaction=False)
         pipeline.zcount(_key(name, "held"), seconds * 1000 + microseconds // 1000, "+inf")
         pipeline.zcount(_key(name, "seen"), (seconds - SILENT_SECONDS) * 1000, "+inf")
         pipeline.pttl(_key(name, "pause"))
         pipeline.get(_key(name, "pause"))
-        speaking, waiting, left, why = await answered(pipeline.execute())
+        speaking, waiting, left, why = await await_reply(pipeline.execute())
         return StreamUse(speaking, waiting, max(0, left) / 1000, text_of(why) if why else "")
 
     async def _wait(self, name: str, ticket: str, urgency: Urgency, streams: int, per_minute: int) -> None:
@@ -134,7 +134,7 @@ class AiStreams:
         while True:
             freed.clear()
             if not (
-                wait_ms := await answered(
+                wait_ms := await await_reply(
                     self._take(keys=keys, args=[ticket, int(urgency), streams, per_minute])
                 )
             ):
@@ -147,7 +147,7 @@ class AiStreams:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             with suppress(Busy):
-                await answered(self._renew(keys=[_key(name, "held")], args=[ticket]))
+                await await_reply(self._renew(keys=[_key(name, "held")], args=[ticket]))
 
     async def _give_back(self, name: str, ticket: str) -> None:
         pipeline: Any = self._redis.pipeline(transaction=False)

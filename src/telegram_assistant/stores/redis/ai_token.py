@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from telegram_assistant.stores.redis.client import FREE, Redis, answered
+from telegram_assistant.stores.redis.client import FREE, Redis, await_reply
 
 MARGIN_SECONDS = 60.0
 """A token that expires within this time is not used any more."""
@@ -32,7 +32,7 @@ class AiToken:
         self._fetching = asyncio.Lock()
 
     async def current(self) -> str | None:
-        return self._opened(await answered(self._redis.get(self._key)))
+        return self._open_token(await await_reply(self._redis.get(self._key)))
 
     async def renew(
         self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, instead_of: str | None
@@ -44,22 +44,22 @@ class AiToken:
                 current_token = await self.current()
                 if current_token is not None and current_token != instead_of:
                     return current_token
-                if await answered(self._redis.set(f"{self._key}:lock", me, nx=True, ex=FETCH_SECONDS)):
+                if await await_reply(self._redis.set(f"{self._key}:lock", me, nx=True, ex=FETCH_SECONDS)):
                     break
                 await asyncio.sleep(ASK_SECONDS)
             try:
                 token, seconds = await fetch()
                 good_for = max(1, int(1000 * (seconds - MARGIN_SECONDS)))
-                await answered(self._redis.set(self._key, self._sealed(token), px=good_for))
+                await await_reply(self._redis.set(self._key, self._seal_token(token), px=good_for))
             finally:
-                await asyncio.shield(answered(self._free(keys=[f"{self._key}:lock"], args=[me])))
+                await asyncio.shield(await_reply(self._free(keys=[f"{self._key}:lock"], args=[me])))
         return token
 
-    def _sealed(self, token: str) -> bytes:
+    def _seal_token(self, token: str) -> bytes:
         nonce = os.urandom(NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, token.encode(), None)
 
-    def _opened(self, sealed: bytes | str | None) -> str | None:
+    def _open_token(self, sealed: bytes | str | None) -> str | None:
         if not isinstance(sealed, bytes):
             return None
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.stores.redis.client import Redis, answered, text_of
+from telegram_assistant.stores.redis.client import Redis, await_reply, text_of
 
 KEPT_SECONDS = 86_400
 
@@ -75,7 +75,7 @@ class AlbumStates:
             "Awaitable[list[Any]]",
             self._note(keys=[_key(channel_id, grouped_id)], args=[KEPT_SECONDS, revision, *fields]),
         )
-        return _state(await answered(reply))
+        return _state(await await_reply(reply))
 
 
 def _key(channel_id: ChannelId, grouped_id: int) -> str:
@@ -83,15 +83,15 @@ def _key(channel_id: ChannelId, grouped_id: int) -> str:
 
 
 def _state(pairs: list[Any]) -> AlbumState:
-    known = {text_of(name): text_of(value) for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+    fields = {text_of(name): text_of(value) for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
     return AlbumState(
-        revision=int(known.get("revision", 0)),
-        items=_numbers("item:", known),
-        looked_at=_numbers("looked:", known),
-        assembled=max(_numbers("assembled:", known), default=0),
-        is_rebuilt="rebuilt" in known,
+        revision=int(fields.get("revision", 0)),
+        items=_numbers("item:", fields),
+        looked_at=_numbers("looked:", fields),
+        assembled=max(_numbers("assembled:", fields), default=0),
+        is_rebuilt="rebuilt" in fields,
     )
 
 
-def _numbers(prefix: str, known: Iterable[str]) -> frozenset[int]:
-    return frozenset(int(name.removeprefix(prefix)) for name in known if name.startswith(prefix))
+def _numbers(prefix: str, field_names: Iterable[str]) -> frozenset[int]:
+    return frozenset(int(name.removeprefix(prefix)) for name in field_names if name.startswith(prefix))

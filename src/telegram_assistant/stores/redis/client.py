@@ -16,7 +16,7 @@ __all__ = [
     "EVEN_IF_FULL",
     "FREE",
     "Redis",
-    "answered",
+    "await_reply",
     "connect_to",
     "open_redis",
     "takes_no_writes",
@@ -48,18 +48,18 @@ def text_of(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-async def answered[T](reply: Awaitable[T]) -> T:
+async def await_reply[T](reply: Awaitable[T]) -> T:
     """The reply of Redis. Raises Busy if Redis does not answer, or takes no writes."""
     try:
         return await reply
     except OutOfMemoryError as error:
         raise Busy(
-            Reason("redis_full", "Redis takes no writes: its memory is full"), retry_after_seconds=5
+            Reason("redis_full", "Redis accepts no writes: its memory is full"), retry_after_seconds=5
         ) from error
     except (RedisError, OSError) as error:
         if takes_no_writes(error):
             raise Busy(
-                Reason("redis_cannot_save", "Redis takes no writes: it cannot save them to its disk"),
+                Reason("redis_cannot_save", "Redis accepts no writes: it cannot save them to its disk"),
                 retry_after_seconds=5,
             ) from error
         raise Busy(
@@ -95,7 +95,7 @@ async def open_redis(settings: RedisSettings, *, must_answer: bool = True) -> As
             ),
             remedy=Reason(
                 "start_or_correct",
-                "Start it or correct {variable}; `tga doctor` says more",
+                "Start it or correct {variable}; `tga doctor` shows details",
                 variable="REDIS_URL",
             ),
         ) from error

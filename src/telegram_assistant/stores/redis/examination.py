@@ -18,8 +18,8 @@ OLDEST_VERSION = (7, 0)
 SUBJECT = "redis"
 CANNOT_SAVE = bad(
     f"{SUBJECT} persistence",
-    Reason("redis_saves_nothing", "Redis cannot write to its disk, so it takes no events"),
-    remedy=Reason("free_redis_disk", "free space on the disk of Redis; its log says more"),
+    Reason("redis_saves_nothing", "Redis cannot write to its disk, so it accepts no events"),
+    remedy=Reason("free_redis_disk", "free space on the disk of Redis; its log has details"),
 )
 """A Redis in this state refuses even a PING."""
 
@@ -42,9 +42,7 @@ async def examine(settings: RedisSettings, readers: Readers) -> list[Finding]:
             bad(SUBJECT, what, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))
         ]
     except NoPermissionError as error:
-        what = Reason(
-            "redis_user_is_weak", "the user in REDIS_URL may not do everything: {error}", error=str(error)
-        )
+        what = Reason("redis_user_is_weak", "the user in REDIS_URL lacks rights: {error}", error=str(error))
         return [bad(SUBJECT, what, remedy=Reason("strengthen_redis_user", "give that user +@all on ~*"))]
     except (RedisError, OSError) as error:
         if takes_no_writes(error):
@@ -77,7 +75,7 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
             )
         )
     if not persistence["aof_enabled"]:
-        what = Reason("redis_forgets", "a restart loses every event on its way: appendonly is off")
+        what = Reason("redis_forgets", "appendonly is off, so a restart loses every event in progress")
         remedy = Reason(
             "turn_on_appendonly",
             "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes",
@@ -90,7 +88,7 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
         policy = str(memory["maxmemory_policy"])
         what = Reason(
             "redis_evicts",
-            "maxmemory-policy is {policy}, which throws events away when memory is full",
+            "maxmemory-policy is {policy}: it discards events when memory is full",
             policy=policy,
         )
         findings.append(
@@ -123,7 +121,7 @@ def _examine_memory(memory: RedisMemory) -> Finding:
     if not memory.max_bytes:
         what = Reason(
             "redis_unlimited",
-            "Redis is without a limit and may take the whole machine: it uses {used} of {size} ({share:.0%})",
+            "Redis has no memory limit and may use the whole machine: it uses {used} of {size} ({share:.0%})",
             used=used,
             size=size,
             share=fullness.share,
@@ -134,12 +132,12 @@ def _examine_memory(memory: RedisMemory) -> Finding:
             remedy=Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"),
         )
     what = Reason(
-        "memory_used", "{used} of {size} are used ({share:.0%})", used=used, size=size, share=fullness.share
+        "memory_used", "{used} of {size} used ({share:.0%})", used=used, size=size, share=fullness.share
     )
     remedy = Reason(
         "relieve_redis",
-        "raise maxmemory; `tga streams --once` shows which stage is behind. From {share:.0%} on, "
-        "new posts wait in PostgreSQL, and nothing is lost",
+        "raise maxmemory; `tga streams --once` shows the stage that is behind. From {share:.0%} on, new "
+        "posts wait in PostgreSQL, and nothing is lost",
         share=PAUSE_SHARE,
     )
     return fullness_finding(subject, what, fullness, remedy=remedy)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import cast
 from uuid import UUID
 
-from telegram_assistant.stores.redis.client import Redis, answered
+from telegram_assistant.stores.redis.client import Redis, await_reply
 
 KEPT_SECONDS = 30 * 86_400
 
@@ -33,4 +33,4 @@ class FeedVersions:
             "Awaitable[int]",
             self._note(keys=[f"feed:{address_id}:{kind}"], args=[etag, int(now.timestamp()), KEPT_SECONDS]),
         )
-        return datetime.fromtimestamp(await answered(reply), UTC)
+        return datetime.fromtimestamp(await await_reply(reply), UTC)

@@ -49,7 +49,7 @@ class Limiter:
 
         Refusals of one bucket are returned at a slow pace.
         """
-        decision = self._refused_before(buckets)
+        decision = self._find_refusal(buckets)
         if decision is None and self._is_redis_available():
             decision = await self._ask_redis(self._limits.take(buckets))
         decision = decision or self._take_locally(buckets)
@@ -62,17 +62,17 @@ class Limiter:
         """Returns how often keys have changed so far; None if Redis is unavailable."""
         return await self._ask_redis(self._limits.changes()) if self._is_redis_available() else None
 
-    def _refused_before(self, buckets: Sequence[Bucket]) -> RateLimitDecision | None:
+    def _find_refusal(self, buckets: Sequence[Bucket]) -> RateLimitDecision | None:
         """Returns the refusal of a bucket that is still empty.
 
         An empty bucket stays empty until the time that its refusal has named.
         """
         now = time.monotonic()
         for bucket in buckets:
-            known = self._refusals.get((bucket.redis_key, bucket.cost))
-            if known is not None and known.empty_until > now:
+            refusal = self._refusals.get((bucket.redis_key, bucket.cost))
+            if refusal is not None and refusal.empty_until > now:
                 return RateLimitDecision(
-                    allowed=False, bucket=bucket, left=0, seconds=known.empty_until - now, changes=None
+                    allowed=False, bucket=bucket, left=0, seconds=refusal.empty_until - now, changes=None
                 )
         return None
 
@@ -80,8 +80,8 @@ class Limiter:
         now, key = time.monotonic(), (decision.bucket.redis_key, decision.bucket.cost)
         if key not in self._refusals and len(self._refusals) >= MAX_LOCAL_BUCKETS:
             self._refusals.clear()
-        known = self._refusals.get(key)
-        answered_at = min(max(now, known.next_answer_at if known else now), now + MAX_REFUSAL_SECONDS)
+        refusal = self._refusals.get(key)
+        answered_at = min(max(now, refusal.next_answer_at if refusal else now), now + MAX_REFUSAL_SECONDS)
         self._refusals[key] = _Refusal(now + decision.seconds, answered_at + 1 / REFUSALS_PER_SECOND)
         await asyncio.sleep(answered_at - now)
 
@@ -93,10 +93,10 @@ class Limiter:
             async with asyncio.timeout(REDIS_SECONDS):
                 answer = await call
         except (Busy, TimeoutError) as error:
-            self._outage.failed(str(error) or "no answer in time")
+            self._outage.log_failure(str(error) or "no answer in time")
             self._away_until = time.monotonic() + WITHOUT_REDIS_SECONDS
             return None
-        self._outage.recovered()
+        self._outage.log_recovery()
         self._away_until = 0.0
         return answer
 
@@ -114,11 +114,11 @@ class Limiter:
     def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute
         full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each * bucket.cost
-        over = full - now - bucket.burst * each
-        if over > 0:
-            return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)
+        excess = full - now - bucket.burst * each
+        if excess > 0:
+            return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=excess, changes=None)
         return RateLimitDecision(
-            allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None
+            allowed=True, bucket=bucket, left=int(-excess / each), seconds=full - now, changes=None
         )
 
     def _forget_full(self, now: float) -> None:

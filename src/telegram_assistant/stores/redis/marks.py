@@ -197,11 +197,11 @@ class Marks:
         try:
             answer = await reply
         except (RedisError, OSError) as error:
-            self._outage.failed(
+            self._outage.log_failure(
                 type(error).__name__, what_to_do="reading goes on from PostgreSQL; see to Redis"
             )
             return None
-        self._outage.recovered()
+        self._outage.log_recovery()
         return answer
 
 

@@ -34,9 +34,9 @@ async def claim_database(settings: RedisSettings, owner: str) -> RedisSettings:
 
     Raises CannotStart if there is none.
     """
-    if (owned := await _owned(settings, owner)) is not None:
+    if (owned := await _find_owned(settings, owner)) is not None:
         return owned
-    for numbered in _numbered(settings):
+    for numbered in _list_databases(settings):
         async with open_redis(numbered) as client:
             if await _is_empty(client) and await client.set(MARK, owner, nx=True):
                 return numbered
@@ -48,27 +48,27 @@ async def claim_database(settings: RedisSettings, owner: str) -> RedisSettings:
         ),
         remedy=Reason(
             "empty_redis_database",
-            "Empty one of the databases 1 to 15, or set REDIS_URL to a server of its own",
+            "Empty one of the databases 1 to 15, or set REDIS_URL to a separate server",
         ),
     )
 
 
 async def clear_database(settings: RedisSettings, owner: str) -> None:
     """Deletes all keys in the database of this owner, if it has one."""
-    if (owned := await _owned(settings, owner)) is not None:
+    if (owned := await _find_owned(settings, owner)) is not None:
         async with open_redis(owned) as client:
             await client.flushdb()
 
 
-async def _owned(settings: RedisSettings, owner: str) -> RedisSettings | None:
-    for numbered in _numbered(settings):
+async def _find_owned(settings: RedisSettings, owner: str) -> RedisSettings | None:
+    for numbered in _list_databases(settings):
         async with open_redis(numbered, must_answer=False) as client:
-            if await _owner_of(client) == owner:
+            if await _load_owner(client) == owner:
                 return numbered
     return None
 
 
-async def _owner_of(client: Redis) -> str | None:
+async def _load_owner(client: Redis) -> str | None:
     try:
         mark = await client.get(MARK)
     except ResponseError:  # the server has fewer databases, or the key is of another kind
@@ -83,7 +83,7 @@ async def _is_empty(client: Redis) -> bool:
         return False
 
 
-def _numbered(settings: RedisSettings) -> Iterator[RedisSettings]:
+def _list_databases(settings: RedisSettings) -> Iterator[RedisSettings]:
     parts = urlsplit(settings.url.get_secret_value())
     for number in NUMBERS:
         if parts.path != f"/{number}":

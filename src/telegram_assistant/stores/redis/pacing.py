@@ -1,6 +1,6 @@
 """Pacing of requests to other sites, shared by all processes: one request per site and interval."""
 
-from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, await_reply
 
 # A caller that would have to wait too long takes no turn, so that it does not delay others.
 TURN = f"""{EVEN_IF_FULL}
@@ -28,7 +28,7 @@ class Pacing:
         and no turn is taken.
         """
         waits = int(
-            await answered(
+            await await_reply(
                 self._turn(
                     keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(max_seconds * 1000)]
                 )

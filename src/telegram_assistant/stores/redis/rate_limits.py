@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, await_reply
 
 CHANGES = "{api}:key_changes"
 
@@ -54,6 +54,9 @@ class BucketOwner(StrEnum):
     FEED = "feed"
     """One secret address of a feed."""
     TENANT_FEEDS = "tenant_feeds"
+    PUBLIC_LINK = "public_link"
+    """One public link."""
+    TENANT_LINKS = "tenant_links"
     ADDRESS = "address"
     LOGINS_FROM = "logins_from"
     """Logins from one address."""
@@ -116,15 +119,15 @@ class RateLimits:
         arguments = [
             number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst, bucket.cost)
         ]
-        which, left, milliseconds, changes = await answered(self._take(keys=keys, args=arguments))
+        which, left, milliseconds, changes = await await_reply(self._take(keys=keys, args=arguments))
         return RateLimitDecision(
             int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes)
         )
 
     async def changes(self) -> int:
         """How often keys have changed so far."""
-        return int(await answered(self._redis.get(CHANGES)) or 0)
+        return int(await await_reply(self._redis.get(CHANGES)) or 0)
 
     async def drop_cached_keys(self) -> None:
         """Invalidates every process's cache of keys after a key was revoked or a person's role changed."""
-        await answered(self._count_change(keys=[CHANGES]))
+        await await_reply(self._count_change(keys=[CHANGES]))

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, NonNegativeInt, Valid
 from redis.exceptions import ResponseError
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import EVEN_IF_FULL, FREE, Redis, answered, text_of
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, FREE, Redis, await_reply, text_of
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
 
@@ -61,27 +61,27 @@ class SchedulerLock:
 
     async def acquire(self) -> bool:
         """Returns True if the lock is ours, newly or already."""
-        return bool(await answered(self._take(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
+        return bool(await await_reply(self._take(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
 
     async def renew(self) -> bool:
         """Returns False if the lock is not ours."""
-        return bool(await answered(self._renew(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
+        return bool(await await_reply(self._renew(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
 
     async def release(self) -> None:
         """Releases the lock if it is ours."""
-        await answered(self._free(keys=[LOCK], args=[self._owner]))
+        await await_reply(self._free(keys=[LOCK], args=[self._owner]))
 
     async def owner(self) -> str | None:
-        holder = await answered(self._redis.get(LOCK))
+        holder = await await_reply(self._redis.get(LOCK))
         return text_of(holder) if holder else None
 
     async def tell(self, facts: TickFacts) -> None:
-        await answered(self._tell(keys=[FACTS], args=[facts.model_dump_json()]))
+        await await_reply(self._tell(keys=[FACTS], args=[facts.model_dump_json()]))
 
     async def facts(self) -> TickFacts | None:
         """The stored facts; None if this version cannot read them. The next tick writes them again."""
         try:
-            stored = await answered(self._redis.get(FACTS))
+            stored = await await_reply(self._redis.get(FACTS))
             return TickFacts.model_validate_json(stored) if stored else None
         except ValidationError as error:
             _unreadable(f"{len(error.errors())} fields are missing or wrong")
@@ -93,8 +93,8 @@ class SchedulerLock:
 
     async def clear(self) -> bool:
         """Deletes lock and facts, even if another instance holds the lock. Returns True if one did."""
-        had_lock = bool(await answered(self._redis.delete(LOCK)))
-        await answered(self._redis.delete(FACTS))
+        had_lock = bool(await await_reply(self._redis.delete(LOCK)))
+        await await_reply(self._redis.delete(FACTS))
         return had_lock
 
 

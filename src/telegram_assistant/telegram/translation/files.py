@@ -22,7 +22,7 @@ def photo_facts(photo: types.TypePhoto) -> Facts:
     return facts
 
 
-def max_size(photo: types.Photo) -> Any | None:  # noqa: ANN401 -- Telethon ships no types
+def max_size(photo: types.Photo) -> Any | None:
     """Return the largest size of the photo: the one that is kept."""
     largest, area = None, -1
     for size in photo.sizes:
@@ -31,7 +31,7 @@ def max_size(photo: types.Photo) -> Any | None:  # noqa: ANN401 -- Telethon ship
     return largest
 
 
-def size_in_bytes(size: Any) -> int:  # noqa: ANN401 -- as above
+def size_in_bytes(size: Any) -> int:
     return _BYTES[type(size)](size)
 
 

@@ -8,7 +8,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Facts, Origin
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.translation.media import media_of
-from telegram_assistant.telegram.translation.values import fact_of, facts_of, named_facts, snake_case_name
+from telegram_assistant.telegram.translation.values import fact_of, facts_of, pick_facts, snake_case_name
 
 
 def origin_of(header: types.MessageFwdHeader) -> Origin | None:
@@ -58,10 +58,10 @@ def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
     for name, value in zip(_COPIED_FIELDS, _copied_fields(message), strict=True):
         if value and (fact := fact_of(value)) is not None:
             facts[name] = fact
-    return facts if not message.edit_hide else facts | _touched_facts(message)
+    return facts if not message.edit_hide else facts | _change_facts(message)
 
 
-def _touched_facts(message: types.TypeMessage) -> Facts:
+def _change_facts(message: types.TypeMessage) -> Facts:
     """Return the time of a change that is not shown as an edit:
     it still tells which of two readings is newer.
     """
@@ -100,7 +100,7 @@ def _forward(header: types.MessageFwdHeader) -> Facts:
         facts["hidden"] = True
     elif type(header.from_id) is not types.PeerChannel:
         facts |= facts_of(header.from_id)
-    return facts | named_facts(header, ("from_name", "post_author", "psa_type", "imported"))
+    return facts | pick_facts(header, ("from_name", "post_author", "psa_type", "imported"))
 
 
 def _reply(channel_id: ChannelId, header: types.TypeMessageReplyHeader) -> Facts:
@@ -115,7 +115,7 @@ def _reply(channel_id: ChannelId, header: types.TypeMessageReplyHeader) -> Facts
         facts["from"] = _forward(header.reply_from)
     if media := media_of(header.reply_media).facts.get("media"):
         facts["media"] = media
-    return facts | named_facts(header, ("quote_text", "quote_offset", "reply_to_top_id", "todo_item_id"))
+    return facts | pick_facts(header, ("quote_text", "quote_offset", "reply_to_top_id", "todo_item_id"))
 
 
 def _buttons(markup: types.TypeReplyMarkup) -> list[Facts]:

@@ -8,7 +8,7 @@ from telethon.tl import types
 from telegram_assistant.domain.posts.post import Facts, Json, PostKind
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.translation.files import document_facts, photo_facts
-from telegram_assistant.telegram.translation.values import facts_of, named_facts, snake_case_name
+from telegram_assistant.telegram.translation.values import facts_of, pick_facts, snake_case_name
 
 
 class MessageMedia(NamedTuple):
@@ -77,7 +77,7 @@ def _web_page(media: types.MessageMediaWebPage) -> MessageMedia:
     facts: Facts = {"kind": "web_page"}
     if type(page) is types.WebPagePending:
         facts["pending"] = True
-    facts |= named_facts(
+    facts |= pick_facts(
         page, ("url", "type", "site_name", "title", "description", "author", "photo", "document")
     )
     return MessageMedia(PostKind.TEXT, {"media": facts})
@@ -91,10 +91,10 @@ def _poll(media: types.MessageMediaPoll) -> MessageMedia:
         "question": storable(poll.question.text),
         "answers": [_answer(answer, votes.get(answer.option)) for answer in poll.answers],
     }
-    facts |= named_facts(
+    facts |= pick_facts(
         poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date")
     )
-    facts |= named_facts(results, ("total_voters", "solution"))
+    facts |= pick_facts(results, ("total_voters", "solution"))
     return MessageMedia(PostKind.POLL, {**media_of(media.attached_media).facts, "poll": facts}, (poll.id,))
 
 
@@ -107,7 +107,7 @@ def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) 
     return facts
 
 
-def _paid(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
+def _translate_paid(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
     """Translate paid media. Until it is paid for, only previews are known."""
     facts, extended = _other_facts(media), media.extended_media
     items = [
@@ -124,7 +124,7 @@ def _item(extended: types.TypeMessageExtendedMedia) -> Json:
     return {"kind": "preview", **facts_of(extended)}
 
 
-def _unsupported(_: types.MessageMediaUnsupported) -> MessageMedia:
+def _translate_unsupported(_: types.MessageMediaUnsupported) -> MessageMedia:
     """Translate media newer than our layer: kept as unreadable, so that it can be translated later."""
     return MessageMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
@@ -151,8 +151,8 @@ _TRANSLATORS: dict[type, Callable[[Any], MessageMedia]] = {
     types.MessageMediaDocument: _document,
     types.MessageMediaWebPage: _web_page,
     types.MessageMediaPoll: _poll,
-    types.MessageMediaPaidMedia: _paid,
-    types.MessageMediaInvoice: _paid,
-    types.MessageMediaUnsupported: _unsupported,
+    types.MessageMediaPaidMedia: _translate_paid,
+    types.MessageMediaInvoice: _translate_paid,
+    types.MessageMediaUnsupported: _translate_unsupported,
     types.MessageMediaEmpty: _empty,
 }

@@ -9,7 +9,7 @@ from telethon.tl import TLObject, types
 
 from telegram_assistant.domain.posts.post import Facts, TextEntity
 from telegram_assistant.domain.posts.text import storable
-from telegram_assistant.telegram.translation.values import named_facts
+from telegram_assistant.telegram.translation.values import pick_facts
 
 
 class RichText(NamedTuple):
@@ -29,7 +29,7 @@ def rich_text_of(page: types.RichMessage) -> RichText:
     builder = _TextBuilder()
     builder.write(page.blocks)
     entities = sorted(builder.entities, key=lambda entity: (entity.offset, -entity.length))
-    facts = named_facts(page, ("rtl", "part", "photos", "documents"))
+    facts = pick_facts(page, ("rtl", "part", "photos", "documents"))
     ids = tuple(file.id for file in (*page.photos, *page.documents))
     return RichText("".join(builder.pieces), tuple(entities), ids, {"rich": facts})
 

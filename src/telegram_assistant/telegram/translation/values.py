@@ -24,7 +24,7 @@ def snake_case_name(class_name: str, prefix: str) -> str:
     return _WORDS.sub("_", class_name.removeprefix(prefix)).lower()
 
 
-def fact_of(value: Any) -> Json:  # noqa: ANN401 -- whatever a field of the schema may hold
+def fact_of(value: Any) -> Json:
     """Convert a value. Returns None if it is absent, empty, false, or not a small fact."""
     convert = _CONVERTERS.get(type(value))
     return None if convert is None else convert(value)
@@ -45,7 +45,7 @@ which repeats the other fields at any length.
 """
 
 
-def named_facts(thing: TLObject, names: tuple[str, ...]) -> Facts:
+def pick_facts(thing: TLObject, names: tuple[str, ...]) -> Facts:
     """Convert only these fields, as far as they exist."""
     return {name: fact for name in names if (fact := fact_of(getattr(thing, name, None))) is not None}
 
@@ -55,7 +55,7 @@ def _all(thing: TLObject) -> Json:
 
 
 def _only(*names: str) -> Callable[[TLObject], Json]:
-    return lambda thing: named_facts(thing, names) or None
+    return lambda thing: pick_facts(thing, names) or None
 
 
 def _each(values: list[Any]) -> Json:

@@ -11,7 +11,7 @@ import math
 from telegram_assistant.errors import Busy, Rejected, Throttled
 from telegram_assistant.features.operations.process_secret import secret_of
 from telegram_assistant.features.people.passwords import PasswordQueue
-from telegram_assistant.features.people.people import hash_name
+from telegram_assistant.features.people.people import hash_name, record_login_alarm
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.redis.limiter import network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
@@ -131,4 +131,4 @@ async def _raise_alarm(view: View, name: str, hashed: str, network: str) -> None
     alarm = Bucket(BucketOwner.LOGIN_ALARMS, hashed, ALARMS_PER_MINUTE, 1)
     if (await view.limiter.take(alarm)).allowed:
         log.warning("logins_of_name_limited", name_hash=hashed)
-        await view.app.api.people.note_login_alarm(name.strip(), network=network, unknown_as=hashed)
+        await record_login_alarm(name, network=network, unknown_as=hashed, people=view.app.api.people)

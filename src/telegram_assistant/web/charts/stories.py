@@ -15,7 +15,6 @@ SPANS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60
 """What one column may stand for; the shortest with which the story fits."""
 MIN_ROWS, MAX_ROWS = 4, 8
 CHART_HEIGHT = 84.0
-SMALL_HEIGHT = 36.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class SpreadChart:
     seen_x: float | None
 
     @property
-    def drawn(self) -> Markup:
+    def svg(self) -> Markup:
         """The bricks as elements of SVG: a template would escape each of hundreds of numbers."""
         bricks = (
             f'<rect class="{brick.kind}" x="{brick.x}%" y="{brick.y}" '

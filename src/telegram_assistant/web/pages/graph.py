@@ -44,7 +44,7 @@ async def show(view: TenantView) -> Content:
     followers = [edge for edge in forwards.forwarded if edge.source.channel_id == channel_id]
     rows = max(len(sources), len(followers), 1)
     content = {
-        "channel": places.of(channel_id),
+        "channel": places.channel_of(channel_id),
         "sources": _neighbours([source.source for source in sources], sources, "sources", rows),
         "followers": _neighbours([follower.channel for follower in followers], followers, "followers", rows),
         "height": rows * ROW,

@@ -7,6 +7,10 @@ document.cookie = `tga_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone};
 const shown = document.querySelector(".rail [aria-current=page]");
 if (location.pathname === "/" && shown) history.replaceState(null, "", shown.href);
 
+// The icon of an installed page counts unread alerts.
+const unread = document.body.dataset.unread;
+if (unread !== undefined && "setAppBadge" in navigator) navigator.setAppBadge(Number(unread)).catch(() => {});
+
 const posts = () => [...document.querySelectorAll("main article[data-post]")].filter((post) => post.offsetParent !== null);
 const current = () => document.querySelector("article.here");
 
@@ -29,6 +33,8 @@ const keys = {
   o: () => press("open"),
   r: () => press("read"),
   s: () => press("save"),
+  d: () => press("done"),
+  f: () => press("follow"),
   m: () => press("mute"),
   u: () => document.querySelector("[data-act=undo]")?.click(),
   "/": () => document.getElementById("q")?.focus(),
@@ -83,6 +89,61 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The chosen card is the same after Back, and after a form that leads back to its page.
+const placeKey = `place:${location.pathname}`;
+addEventListener("pagehide", () => sessionStorage.setItem(placeKey, current()?.dataset.post ?? ""));
+document.addEventListener("click", (event) => {
+  const card = event.target.closest("main article[data-post] a")?.closest("article[data-post]");
+  if (!card || card === current()) return;
+  current()?.classList.remove("here");
+  card.classList.add("here");
+});
+const isBack = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+if (isBack || document.referrer.split("?")[0] === location.href.split("?")[0]) {
+  posts().find((post) => post.dataset.post === sessionStorage.getItem(placeKey))?.classList.add("here");
+}
+
+// Menus close on Escape, on a press outside, and when another opens.
+const closeMenus = (except) => document.querySelectorAll("details.drop[open]").forEach((menu) => { if (menu !== except) menu.open = false; });
+document.addEventListener("click", (event) => closeMenus(event.target.closest("details.drop")));
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.querySelector("details.drop[open]");
+  if (!menu) return;
+  closeMenus();
+  menu.querySelector("summary").focus();
+});
+
+// Copies go to the clipboard. Without one (plain http), the link leads to a page with the text.
+function confirmInNotes(words) {
+  const note = Object.assign(document.createElement("p"), { className: "notice ok", textContent: words });
+  document.getElementById("notes")?.replaceChildren(note);
+  setTimeout(() => note.remove(), 4000);
+}
+async function textToCopy({ dataset, href }) {
+  if (dataset.copyFrom) return document.getElementById(dataset.copyFrom).value;
+  if (dataset.copy || !href) return new URL(dataset.copy || location.href, location).href;
+  const answer = await fetch(href, { headers: { "HX-Request": "true" } });
+  if (!answer.ok) throw new Error(answer.status);
+  return answer.text();
+}
+document.addEventListener("click", async (event) => {
+  const item = event.target.closest("[data-copy], [data-copy-from], [data-print]");
+  if (!item) return;
+  const sheet = item.closest(".sheet");
+  event.preventDefault();
+  sheet.parentElement.open = false;
+  if ("print" in item.dataset) return print();
+  try {
+    const text = textToCopy(item).then((words) => new Blob([words], { type: "text/plain" }));
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
+    sheet.parentElement.querySelector("summary").focus();
+    confirmInNotes(sheet.dataset.copied);
+  } catch {
+    if (item.href) location.assign(item.href);
+    else document.querySelectorAll(".without-script").forEach((part) => part.classList.remove("without-script"));
+  }
+});
+
 // A card that was replaced keeps its place under the keys.
 let hereId = null;
 document.addEventListener("htmx:before:swap", () => { hereId = current()?.id ?? null; });
@@ -92,6 +153,41 @@ document.addEventListener("htmx:after:swap", () => {
   card?.classList.add("here");
   card?.focus({ preventScroll: true });
 });
+
+// Without a network, a server on this machine still answers.
+const isOffline = () => !navigator.onLine && !/^(localhost|127\.|\[::1\])/.test(location.hostname);
+function sayOffline() {
+  const words = document.getElementById("offline");
+  if (words) document.getElementById("notes")?.replaceChildren(words.content.cloneNode(true));
+}
+
+// A pressed button says that its work goes on, and says so until the answer or another page comes.
+function endBusy() {
+  for (const button of document.querySelectorAll("button[aria-busy]")) {
+    button.removeAttribute("aria-busy");
+    if (button.dataset.label) button.textContent = button.dataset.label;
+  }
+}
+document.addEventListener("submit", (event) => {
+  const button = event.submitter;
+  if (isOffline()) {
+    event.preventDefault();
+    event.stopPropagation();
+    sayOffline();
+  } else if (button) {
+    button.setAttribute("aria-busy", "true");
+    if (!button.dataset.busy) return;
+    button.dataset.label = button.textContent;
+    button.textContent = button.dataset.busy;
+  }
+}, true);
+document.addEventListener("htmx:finally:request", endBusy);
+addEventListener("pageshow", endBusy);
+
+// A request that did not reach the server is not silent.
+document.addEventListener("htmx:error", sayOffline);
+addEventListener("offline", () => isOffline() && sayOffline());
+addEventListener("online", () => document.getElementById("notes")?.replaceChildren());
 
 // A note about a request that could not be answered goes with the next request.
 document.addEventListener("htmx:before:request", () => document.getElementById("notes")?.replaceChildren());

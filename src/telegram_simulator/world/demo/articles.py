@@ -12,7 +12,7 @@ from telegram_simulator.world.demo.drawn import file_of
 from telegram_simulator.world.demo.links import Link
 from telegram_simulator.world.demo.packs import packs
 from telegram_simulator.world.demo.plan import Story
-from telegram_simulator.world.demo.wording import names_somebody, said
+from telegram_simulator.world.demo.wording import fill_template, names_somebody
 from telegram_simulator.world.post import Drawing, FileKind
 
 EARLIEST, LATEST = 60, 2400
@@ -45,12 +45,12 @@ def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
 
 def title_of(link: Link) -> str:
     hand = random.Random(f"title {link.page_id} {link.story.event.name}")
-    return said(
+    return fill_template(
         hand.choice(link.story.event.words[link.language]["head"]), link.story.values, link.language, hand
     )
 
 
-def told_of_page(article: Article, *, at_length: bool) -> dict[str, Any]:
+def page_truth(article: Article, *, at_length: bool) -> dict[str, Any]:
     """What is true of a page: everything that a crawler could find out."""
     facts: dict[str, Any] = {
         "page": article.page_id,
@@ -78,15 +78,23 @@ def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
     first, second = hand.sample(list(words["quote"]), 2)
     background = hand.sample(list(pack.background[story.event.topic]), 4)
 
-    def tell(*templates: str) -> str:
-        return " ".join(said(template, story.values, language, hand) for template in templates)
+    def write_sentences(*templates: str) -> str:
+        return " ".join(fill_template(template, story.values, language, hand) for template in templates)
 
     return (
-        Section("", (tell(words["lead"][lead], *facts[:1]), tell(first))),
+        Section("", (write_sentences(words["lead"][lead], *facts[:1]), write_sentences(first))),
         Section(
-            hand.choice(pack.more), tuple(filter(None, (tell(*facts[1:3]), tell(second), tell(*facts[3:]))))
+            hand.choice(pack.more),
+            tuple(
+                filter(
+                    None, (write_sentences(*facts[1:3]), write_sentences(second), write_sentences(*facts[3:]))
+                )
+            ),
         ),
-        Section(hand.choice(pack.why), (tell(*background[:2]), tell(*background[2:]), hand.choice(pack.end))),
+        Section(
+            hand.choice(pack.why),
+            (write_sentences(*background[:2]), write_sentences(*background[2:]), hand.choice(pack.end)),
+        ),
     )
 
 
@@ -94,6 +102,7 @@ def _drawing(link: Link) -> Drawing:
     """The picture that posts show, too, if they show one and have the facts right."""
     story, language = link
     lines = tuple(
-        said(line, story.values, language, random.Random(0)) for line in story.event.words[language]["card"]
+        fill_template(line, story.values, language, random.Random(0))
+        for line in story.event.words[language]["card"]
     )
     return Drawing(story.event.scene, lines, story.number)

@@ -11,14 +11,14 @@ from typing import Any
 from telegram_simulator.world.article import Article, Press
 from telegram_simulator.world.chance import Lot
 from telegram_simulator.world.channel import Channel, Edited
-from telegram_simulator.world.demo.articles import article_of, told_of_page
+from telegram_simulator.world.demo.articles import article_of, page_truth
 from telegram_simulator.world.demo.links import SITE, Link, link_of, read_page_id
 from telegram_simulator.world.demo.media import media_of
 from telegram_simulator.world.demo.packs import Manner, packs
 from telegram_simulator.world.demo.plan import DAY, Kind, Planned, Role, Story
 from telegram_simulator.world.demo.texts import text_of
-from telegram_simulator.world.demo.timeline import Act, Happening, Timeline
-from telegram_simulator.world.demo.truth import about, told_of_story
+from telegram_simulator.world.demo.timeline import Act, DayPlan, Happening, Timeline, plan_day
+from telegram_simulator.world.demo.truth import about, story_truth
 from telegram_simulator.world.post import Origin, Post, Service
 
 FIRST_DEMO_CHANNEL = 1_600_000_000
@@ -51,12 +51,14 @@ class Demo:
         days: int = DAYS["demo"],
         site: str = SITE,
         steps: Sequence[int] | None = None,
+        manners: Sequence[Manner] | None = None,
+        plan: DayPlan = plan_day,
     ) -> None:
         self.site = site
         """Where the articles are that posts link to."""
         self.clock = clock
         self.begins = present - days * DAY
-        self.timeline = Timeline(seed, self.begins)
+        self.timeline = Timeline(seed, self.begins, plan)
         self.ids: dict[int, int] = {}
         """Message ids of what was posted, by the plan's keys."""
         self._dates: dict[int, int] = {}
@@ -65,12 +67,12 @@ class Demo:
         self._stories: dict[int, Story] = {}
         """What has begun, by its number and in the order of time."""
         self._lot = Lot(seed, "demo")
-        self.pasts = [DemoPast(self, manner) for manner in packs().channels]
+        self.pasts = [DemoPast(self, manner) for manner in manners or packs().channels]
         changes: list[Happening] = []
         past = self.timeline.until(int(clock()) if steps is None else present)
         for happening in chain(past, *(self.step(at) for at in steps or ())):
             if happening.act is Act.POST:
-                self.posted(happening.post, len(self.pasts[happening.post.channel.index].posts) + 1)
+                self.publish(happening.post, len(self.pasts[happening.post.channel.index].posts) + 1)
             else:
                 changes.append(happening)
         self.channels = [past.channel() for past in self.pasts]
@@ -87,7 +89,7 @@ class Demo:
     def date_of(self, post: Planned) -> int:
         return self._dates.get(post.key, post.date)
 
-    def posted(self, post: Planned, message_id: int) -> int:
+    def publish(self, post: Planned, message_id: int) -> int:
         """A planned post appears under that id; its number among the channel's posts."""
         past = self.pasts[post.channel.index]
         past.posts.append(post)
@@ -110,7 +112,7 @@ class Demo:
             if post.story is not None:
                 by_story.setdefault(post.story.number, []).append(post)
         for posts in by_story.values():
-            yield told_of_story(posts, self.where)
+            yield story_truth(posts, self.where)
 
     def press(self) -> Press:
         return Press(self.page, self.newest, self.pages)
@@ -139,7 +141,7 @@ class Demo:
         """Every page that a post links to, with what is written there."""
         links = {link.page_id: link for post in self._posts if (link := link_of(post)) is not None}
         for link in links.values():
-            yield told_of_page(article_of(link, self.site), at_length=True)
+            yield page_truth(article_of(link, self.site), at_length=True)
 
     def where(self, post: Planned) -> tuple[int, int] | None:
         """Channel and message, once it was posted."""
@@ -198,7 +200,7 @@ class DemoPast:
     def date(self, number: int) -> int:
         return self._demo.date_of(self.posts[number])
 
-    def edited(self, number: int, version: int) -> Edited:
+    def edit(self, number: int, version: int) -> Edited:
         return text_of(self.posts[number], version, site=self._demo.site)
 
     def about(self, number: int) -> dict[str, Any]:
@@ -241,7 +243,12 @@ class DemoPast:
 
     def _reply(self, post: Planned) -> int | None:
         """Who goes on with a story answers to what he said before."""
-        own = post.role is Role.FOLLOW_UP and post.source is not None and post.source.channel is post.channel
+        own = (
+            post.role is Role.FOLLOW_UP
+            and post.source is not None
+            and post.source.channel is post.channel
+            and (post.planted is None or post.planted.is_reply)
+        )
         return self._demo.ids.get(post.source.key) if own and post.source is not None else None
 
     def _album(self, post: Planned) -> int | None:

@@ -18,7 +18,7 @@ from telegram_simulator.world.demo.plan import (
     poisson,
 )
 from telegram_simulator.world.demo.stories import begin, fresh_event, with_fate
-from telegram_simulator.world.demo.wording import drawn
+from telegram_simulator.world.demo.wording import draw_values
 
 OWN_SHARE = 0.4
 """The share of a channel's posts that take up no story of others."""
@@ -84,7 +84,7 @@ def _advertising(day: Day, channel: Manner) -> Filling:
     texts = pack.texts[channel.language]
     turn = day.turn("advertising", channel.language)
     order = day.order(len(texts), "advertising", channel.language)
-    return Filling(texts[order[turn % len(order)]], drawn(pack.slots, day.hand))
+    return Filling(texts[order[turn % len(order)]], draw_values(pack.slots, day.hand))
 
 
 def _daily(day: Day, channel: Manner, topic: str, hour: int) -> Filling | None:
@@ -94,7 +94,7 @@ def _daily(day: Day, channel: Manner, topic: str, hour: int) -> Filling | None:
         name = ("daily", language, topic, str(number))
         if hour in pack.hours[language][number] and not day.used[name]:
             day.turn(*name)
-            return Filling(pack.texts[language][number], drawn(pack.slots, day.hand))
+            return Filling(pack.texts[language][number], draw_values(pack.slots, day.hand))
     return None
 
 

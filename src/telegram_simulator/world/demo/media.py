@@ -12,7 +12,7 @@ from telegram_simulator.world.demo.links import link_of
 from telegram_simulator.world.demo.packs import packs
 from telegram_simulator.world.demo.plan import Kind, Planned, Reuse, Role, Shows
 from telegram_simulator.world.demo.texts import core_of, text_of, values_of
-from telegram_simulator.world.demo.wording import said
+from telegram_simulator.world.demo.wording import fill_template
 from telegram_simulator.world.post import Document, Drawing, FileKind, Media, Photo, Poll, WebPage
 
 KINDS = {
@@ -63,7 +63,8 @@ def drawing_of(post: Planned) -> Drawing:
             "poster" if post.kind is Kind.ADVERTISING else "photo", (_first_sentence(post),), post.key
         )
     lines = tuple(
-        said(line, values_of(post, 0), post.channel.language, random.Random(0)) for line in _card(post)
+        fill_template(line, values_of(post, 0), post.channel.language, random.Random(0))
+        for line in _card(post)
     )
     if post.shows is Shows.PDF:
         return Drawing("paper", (core_of(post, 0).head, *core_of(post, 0).sentences), post.key)

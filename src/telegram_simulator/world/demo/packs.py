@@ -42,7 +42,7 @@ class Name(NamedTuple):
     ru: Mapping[str, str]
     en: Mapping[str, str]
 
-    def shown(self, language: str, form: str = "") -> str:
+    def spell(self, language: str, form: str = "") -> str:
         forms = self.ru if language == "ru" else self.en
         return forms[form] if form in forms else next(iter(forms.values()))
 
@@ -174,21 +174,21 @@ def packs() -> Packs:
     folder = _folder()
     kinds = {
         kind: _names(table.get("kind", kind), table)
-        for kind, table in _read(folder / "entities.toml").items()
+        for kind, table in _read_toml(folder / "entities.toml").items()
     }
     events = tuple(
         _event(topic, table, kinds)
         for topic in TOPICS
-        for table in _read(folder / "events" / f"{topic}.toml")["event"]
+        for table in _read_toml(folder / "events" / f"{topic}.toml")["event"]
     )
     fillers, voice_tables, notes = (
-        _read(folder / "fillers.toml"),
-        _read(folder / "voices.toml"),
-        _read(folder / "notes.toml"),
+        _read_toml(folder / "fillers.toml"),
+        _read_toml(folder / "voices.toml"),
+        _read_toml(folder / "notes.toml"),
     )
     last_words, marks, hashtags = notes.pop("c"), voice_tables.pop("marks"), voice_tables.pop("topics")
     voices = {name: _voice(table) for name, table in voice_tables.items()}
-    manners = enumerate(_read(folder / "channels.toml")["channel"])
+    manners = enumerate(_read_toml(folder / "channels.toml")["channel"])
     return Packs(
         events=events,
         notes=notes,
@@ -199,12 +199,12 @@ def packs() -> Packs:
         voices=voices,
         marks=marks,
         hashtags=hashtags,
-        channels=tuple(_manner(index, table, voices) for index, table in manners),
-        press={language: _press(table) for language, table in _read(folder / "articles.toml").items()},
+        channels=tuple(make_manner(index, table, voices) for index, table in manners),
+        press={language: _press(table) for language, table in _read_toml(folder / "articles.toml").items()},
     )
 
 
-def _read(file: Traversable) -> dict[str, Any]:
+def _read_toml(file: Traversable) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -251,7 +251,7 @@ def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> lis
 
 
 def _filler(table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> Filler:
-    texts = {language: [_timed(text) for text in table[language]] for language in LANGUAGES}
+    texts = {language: [_split_hours(text) for text in table[language]] for language in LANGUAGES}
     return Filler(
         _slots(table["slots"], kinds),
         {language: [text for text, _ in timed] for language, timed in texts.items()},
@@ -259,7 +259,7 @@ def _filler(table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> 
     )
 
 
-def _timed(text: str) -> tuple[str, range]:
+def _split_hours(text: str) -> tuple[str, range]:
     """A text, and the hours that may stand before it: `05-10 Morning in {city}`."""
     match = _HOURS.match(text)
     return (
@@ -278,7 +278,7 @@ def _voice(table: Mapping[str, Any]) -> Voice:
     return Voice(before, after, table["emoji"], tuple(table["sentences"]))
 
 
-def _manner(index: int, table: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
+def make_manner(index: int, table: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
     given = {
         **table,
         "voice": voices[table["voice"]],

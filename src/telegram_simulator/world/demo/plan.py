@@ -29,6 +29,9 @@ class Role(StrEnum):
     NONE = "none"
 
 
+REPEATING = frozenset({Role.FORWARD, Role.COPY, Role.TRANSLATION})
+
+
 class Kind(StrEnum):
     """What a post is for."""
 
@@ -105,6 +108,35 @@ class Filling:
     poll: int | None = None
 
 
+type Piece = tuple[str, str, str]
+"""A piece of a text: its words, the kind of its entity and the address behind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """What the unruly world puts into a post, or makes of it."""
+
+    kinds: tuple[str, ...]
+    """What was planted, for the truth."""
+    pieces: tuple[Piece, ...] = ()
+    """The whole text of a post that tells no story."""
+    sentences: tuple[str, ...] = ()
+    """What a follow-up says."""
+    beside: tuple[str, ...] = ()
+    """Sentences behind the others."""
+    dateline: str = ""
+    signature: tuple[Piece, ...] = ()
+    named_source: str = ""
+    state: str = ""
+    """The state of its story from this post on."""
+    repeats: bool = False
+    """A follow-up in the words of its source."""
+    is_verbatim: bool = False
+    """A copy that changes nothing, not even the signature."""
+    is_reply: bool = True
+    """Whether a follow-up answers to its channel's earlier post."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Planned:
     """One message that will appear. `source` is the post it repeats or follows."""
@@ -129,11 +161,18 @@ class Planned:
     edit: Edit | None = None
     edit_at: int | None = None
     deleted_at: int | None = None
+    planted: Planted | None = None
 
     @property
     def root(self) -> "Planned":
         """What is shown when this is forwarded: a forward of a forward names the first."""
         return self.source.root if self.role is Role.FORWARD and self.source is not None else self
+
+    @property
+    def author(self) -> "Planned":
+        """Whose words these are: forwards, copies and translations are in the words of their source."""
+        is_repeated = self.role in REPEATING or (self.planted is not None and self.planted.repeats)
+        return self.source.author if is_repeated and self.source is not None else self
 
 
 @dataclass(slots=True)

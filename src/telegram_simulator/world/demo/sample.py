@@ -27,7 +27,7 @@ def sample(demo: Demo) -> Iterator[str]:
     yield f"{POSTS} posts from {_time(hour * HOUR)} UTC on"
     for post in [post for post in posts if post.date >= hour * HOUR][:POSTS]:
         forwarded = f" · forwarded from {post.root.channel.title}" if post.root is not post else ""
-        yield from _shown(demo, post, f"{post.channel.title} · {_time(post.date)}{forwarded}")
+        yield from _describe_post(demo, post, f"{post.channel.title} · {_time(post.date)}{forwarded}")
     yield f"\n\n{STORIES} stories\n"
     by_story: dict[str, list[Planned]] = {}
     for post in posts:
@@ -56,11 +56,11 @@ def _thread(demo: Demo, thread: list[Planned]) -> Iterator[str]:
         if post.role.value in roles:
             yield f"{LINE}\n{title}"
         else:
-            yield from _shown(demo, post, title)
+            yield from _describe_post(demo, post, title)
         roles.add(post.role.value)
 
 
-def _shown(demo: Demo, post: Planned, title: str) -> Iterator[str]:
+def _describe_post(demo: Demo, post: Planned, title: str) -> Iterator[str]:
     yield f"{LINE}\n{title}" + (f" · [{post.shows.value}]" if post.shows is not Shows.NOTHING else "")
     text = text_of(post, version_at(post, int(demo.clock())), site=demo.site).text
     if text:

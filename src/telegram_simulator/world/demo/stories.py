@@ -25,7 +25,7 @@ from telegram_simulator.world.demo.plan import (
     moment_after,
     moment_within,
 )
-from telegram_simulator.world.demo.wording import drawn, number_of
+from telegram_simulator.world.demo.wording import draw_values, number_of
 
 STORIES_PER_DAY = 36
 WORKING_DAY, WEEKEND = 1.1, 0.75
@@ -64,7 +64,7 @@ def stories_of(day: Day) -> Iterator[Planned]:
         )
         assert first.story is not None
         earlier.append(first.story)
-        posts = [first, *_echoes(day, first)]
+        posts = [first, *take_up(day, first)]
         yield from posts
         yield from _after(day, posts)
 
@@ -89,7 +89,7 @@ def begin(
 ) -> Planned:
     """A story and its first post."""
     hand, key = day.hand, day.key()
-    values = drawn(event.slots, hand)
+    values = draw_values(event.slots, hand)
     date = moment_within(channel, day.begins, hand)
     story_id = f"{day.number}-{key // 16 % 62_500}"
     story = Story(
@@ -97,7 +97,7 @@ def begin(
         key,
         event,
         values,
-        {**values, event.key: _another(event, values[event.key], hand)},
+        {**values, event.key: another_number(event, values[event.key], hand)},
         date,
         burst,
         resembles,
@@ -173,7 +173,7 @@ def in_album(post: Planned, hand: random.Random) -> Iterator[Planned]:
         )
 
 
-def _another(event: EventType, value: object, hand: random.Random) -> int | float:
+def another_number(event: EventType, value: object, hand: random.Random) -> int | float:
     numbers = event.slots[event.key]
     assert isinstance(numbers, Numbers)
     return next(other for other in iter(lambda: number_of(numbers, hand), None) if other != value)
@@ -194,7 +194,7 @@ def _shows(event: EventType, hand: random.Random) -> Shows:
     return next((shows for until, shows in steps if chance < until), Shows.NOTHING)
 
 
-def _interested(event: EventType) -> list[Manner]:
+def interested_channels(event: EventType) -> list[Manner]:
     return [channel for channel in packs().channels if event.topic in channel.topics]
 
 
@@ -203,18 +203,18 @@ def _weight(channel: Manner) -> float:
 
 
 def _teller(event: EventType, hand: random.Random) -> Manner:
-    public = [channel for channel in _interested(event) if channel.name]
+    public = [channel for channel in interested_channels(event) if channel.name]
     return hand.choices(public, [_weight(channel) ** 0.6 for channel in public])[0]
 
 
-def _echoes(day: Day, first: Planned) -> list[Planned]:
-    """Who takes it up, in the order of time."""
+def take_up(day: Day, first: Planned) -> list[Planned]:
+    """The posts of channels that take a story up, in the order of time."""
     hand, story = day.hand, first.story
     assert story is not None
     interest = BURST_ECHO if story.burst else hand.expovariate(1.0)
     chosen = [
         channel
-        for channel in _interested(story.event)
+        for channel in interested_channels(story.event)
         if hand.random() > math.exp(-interest * _appetite(channel, first))
     ]
     median_hours = 0.15 if story.burst else 0.6

@@ -1,13 +1,16 @@
 """The words of a planned post, in its channel's voice and in each version it had."""
 
 import random
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from telegram_simulator.world.demo.links import link_of
 from telegram_simulator.world.demo.packs import Manner, packs
-from telegram_simulator.world.demo.plan import Edit, Planned, Role
-from telegram_simulator.world.demo.wording import Values, names_somebody, said
+from telegram_simulator.world.demo.plan import Edit, Piece, Planned, Planted, Role
+from telegram_simulator.world.demo.wording import Values, fill_template, names_somebody
 from telegram_simulator.world.post import Entity
+
+NOTHING_PLANTED = Planted(kinds=())
 
 
 class Core(NamedTuple):
@@ -40,7 +43,7 @@ class Writer:
         self._at += length
         return self
 
-    def done(self) -> Text:
+    def build(self) -> Text:
         return Text("".join(self._pieces), tuple(self._entities))
 
 
@@ -61,11 +64,13 @@ def text_of(post: Planned, version: int, *, site: str) -> Text:
         return Text("")
     if post.role is Role.FORWARD:
         return text_of(post.root, version_at(post.root, post.date), site=site)
-    if post.filling is not None:
+    if post.source is not None and post.planted is not None and post.planted.is_verbatim:
+        return text_of(post.source, version_at(post.source, post.date), site=site)
+    if post.planted is not None and post.planted.pieces:
+        return _add_pieces(Writer(), post.planted.pieces).build()
+    if post.filling is not None or post.story is None:
         return _filler(post)
-    if post.story is None:
-        return Text("")
-    return _chosen(post, version, site)
+    return _write_text(post, version, site)
 
 
 def core_of(post: Planned, version: int) -> Core:
@@ -73,7 +78,7 @@ def core_of(post: Planned, version: int) -> Core:
     core = _core(post, version)
     if post.edit is Edit.TYPO and version == 0:
         first, *others = core.sentences
-        return Core(core.head, (_mistyped(first), *others))
+        return Core(core.head, (_mistype(first), *others))
     return core
 
 
@@ -81,22 +86,26 @@ def _core(post: Planned, version: int) -> Core:
     source, hand = post.source, random.Random(post.key)
     if post.role is Role.FORWARD:
         return core_of(post.root, version_at(post.root, post.date))
+    planted = post.planted or NOTHING_PLANTED
     if post.role is Role.COPY and source is not None:
-        return _copied(core_of(source, version_at(source, post.date)), post.channel, hand)
+        return _copy_core(core_of(source, version_at(source, post.date)), post.channel, hand)
+    if planted.sentences:
+        return Core("", planted.sentences)
     assert post.story is not None
     language, values = post.channel.language, values_of(post, version)
     words, wording = post.story.event.words[language], post.wording
     if post.role is Role.FOLLOW_UP:
         sentence = words["deny" if post.denies else "later"][wording.head]
-        return Core("", (said(sentence, values, language, hand),))
-    head = said(words["head"][wording.head], values, language, hand)
+        return Core("", (fill_template(sentence, values, language, hand),))
+    head = fill_template(words["head"][wording.head], values, language, hand)
     templates = [words["lead"][wording.lead], *(words["fact"][number] for number in wording.facts)]
     if wording.quote is not None:
         templates.append(words["quote"][wording.quote])
-    return Core(head, tuple(said(template, values, language, hand) for template in templates))
+    lead, *facts = (fill_template(template, values, language, hand) for template in templates)
+    return Core(head, (planted.dateline + lead, *facts, *planted.beside))
 
 
-def _chosen(post: Planned, version: int, site: str) -> Text:
+def _write_text(post: Planned, version: int, site: str) -> Text:
     core, channel = core_of(post, version), post.channel
     hand, language, marks = random.Random(post.key + 1), channel.language, packs().marks[channel.language]
     before, after = (hand.choice(side[language]) for side in (channel.voice.before, channel.voice.after))
@@ -115,7 +124,15 @@ def _chosen(post: Planned, version: int, site: str) -> Text:
     if version > 0:
         _mend(writer, post, hand)
     _sign(writer, post, hand, site)
-    return writer.done()
+    if post.planted is not None and post.planted.signature:
+        _add_pieces(writer.add("\n\n"), post.planted.signature)
+    return writer.build()
+
+
+def _add_pieces(writer: Writer, pieces: Iterable[Piece]) -> Writer:
+    for words, kind, url in pieces:
+        writer.add(words, kind, url)
+    return writer
 
 
 def _says_where(post: Planned) -> bool:
@@ -141,12 +158,12 @@ def _mend(writer: Writer, post: Planned, hand: random.Random) -> None:
     assert story is not None
     words, marks = story.event.words[language], packs().marks[language]
     if post.edit is Edit.CORRECTION:
-        right = said(words["lead"][(post.wording.lead + 1) % 3], story.values, language, hand)
+        right = fill_template(words["lead"][(post.wording.lead + 1) % 3], story.values, language, hand)
         writer.add("\n\n").add(hand.choice(marks["correction"]).strip(), "bold").add(f" {right}")
     elif post.edit is Edit.UPDATE:
         unsaid = next((number for number in range(len(words["fact"])) if number not in post.wording.facts), 0)
         writer.add("\n\n").add(hand.choice(marks["updated"]).strip(), "bold").add(
-            f" {said(words['fact'][unsaid], story.values, language, hand)}"
+            f" {fill_template(words['fact'][unsaid], story.values, language, hand)}"
         )
 
 
@@ -177,19 +194,18 @@ def _sign(writer: Writer, post: Planned, hand: random.Random, site: str) -> None
 
 def _filler(post: Planned) -> Text:
     filling, channel, hand = post.filling, post.channel, random.Random(post.key + 2)
-    assert filling is not None
-    if filling.poll is not None:
+    if filling is None or filling.poll is not None:
         return Text("")
     emoji = hand.choice(channel.voice.emoji) if channel.voice.emoji and hand.random() < 0.4 else ""
     return (
         Writer()
         .add(f"{emoji} " if emoji else "")
-        .add(said(filling.template, filling.values, channel.language, hand))
-        .done()
+        .add(fill_template(filling.template, filling.values, channel.language, hand))
+        .build()
     )
 
 
-def _copied(core: Core, channel: Manner, hand: random.Random) -> Core:
+def _copy_core(core: Core, channel: Manner, hand: random.Random) -> Core:
     """What happens to a text between the clipboard and the next channel."""
     sentences = list(core.sentences)
     if len(sentences) > 1 and hand.random() < 0.35:
@@ -203,7 +219,7 @@ def _copied(core: Core, channel: Manner, hand: random.Random) -> Core:
     return Core(head, tuple(sentences))
 
 
-def _mistyped(sentence: str) -> str:
+def _mistype(sentence: str) -> str:
     """Two different letters changed places in the longest word that is no name."""
     word = max((word for word in sentence.split() if word.isalpha() and word.islower()), key=len)
     at = next((place for place in range(1, len(word) - 1) if word[place] != word[place + 1]), 0)

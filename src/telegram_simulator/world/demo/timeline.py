@@ -3,13 +3,21 @@ days are planned when time comes to them.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
 from telegram_simulator.world.demo.fillers import fillers_of
-from telegram_simulator.world.demo.plan import DAY, Planned, day_of
+from telegram_simulator.world.demo.plan import DAY, Day, Planned, day_of
 from telegram_simulator.world.demo.stories import stories_of, with_albums
+
+type DayPlan = Callable[[Day], Iterable[Planned]]
+"""Plans the posts of all stories that begin on a day, and those between."""
+
+
+def plan_day(day: Day) -> Iterator[Planned]:
+    yield from stories_of(day)
+    yield from fillers_of(day)
 
 
 class Act(IntEnum):
@@ -32,8 +40,9 @@ class Happening(NamedTuple):
 class Timeline:
     """From `begins` on, without end. The same seed and the same days give the same happenings."""
 
-    def __init__(self, seed: int, begins: int) -> None:
+    def __init__(self, seed: int, begins: int, plan: DayPlan = plan_day) -> None:
         self._seed = seed
+        self._plan_day = plan
         self._begins = begins
         self._next_day = begins // DAY
         self._due: list[Happening] = []
@@ -64,7 +73,7 @@ class Timeline:
     def _plan(self, number: int) -> None:
         """Stories that began before the beginning are left out: their first posts could not be found."""
         day = day_of(self._seed, number)
-        for post in with_albums([*stories_of(day), *fillers_of(day)], day.hand):
+        for post in with_albums(list(self._plan_day(day)), day.hand):
             if post.date < self._begins or (post.story is not None and post.story.begins < self._begins):
                 continue
             heapq.heappush(self._due, Happening(post.date, post.key, Act.POST, post))

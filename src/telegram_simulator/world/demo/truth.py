@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from telegram_simulator.world.demo.articles import article_of, told_of_page
+from telegram_simulator.world.demo.articles import article_of, page_truth
 from telegram_simulator.world.demo.links import link_of
 from telegram_simulator.world.demo.media import KINDS, drawing_of
 from telegram_simulator.world.demo.packs import NAMED, Name
@@ -25,7 +25,7 @@ def about(post: Planned, where: Where, site: str) -> dict[str, Any]:
         "language": post.root.channel.language,
         "entities": entities(_values(post)),
         "source": where(post.source) if post.source else None,
-        "article": told_of_page(article_of(link, site), at_length=False) if link else None,
+        "article": page_truth(article_of(link, site), at_length=False) if link else None,
     }
     if post.edit is not None:
         facts["edit"] = {"why": post.edit.value, "at": post.edit_at}
@@ -39,10 +39,16 @@ def about(post: Planned, where: Where, site: str) -> dict[str, Any]:
             "change": drawing.change,
             "words": list(drawing.lines),
         }
+    if post.planted is not None:
+        facts["planted"] = {
+            "kinds": list(post.planted.kinds),
+            "named_source": post.planted.named_source,
+            "state": post.planted.state,
+        }
     return facts
 
 
-def told_of_story(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
+def story_truth(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
     """The truth of one story: what happened, who told it in which order, and what was planted in it."""
     story = posts[0].story
     assert story is not None
@@ -68,7 +74,7 @@ def told_of_story(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
 def entities(values: Values) -> list[dict[str, str]]:
     names = (value for value in values.values() if isinstance(value, Name) and value.kind in NAMED)
     return [
-        {"kind": name.kind, "ru": name.shown("ru"), "en": name.shown("en").removeprefix("the ")}
+        {"kind": name.kind, "ru": name.spell("ru"), "en": name.spell("en").removeprefix("the ")}
         for name in names
     ]
 

@@ -15,7 +15,7 @@ _HOLE = re.compile(r"\{(\w+)(?:([.:?])([^{}]*))?\}|\[([^\[\]]*)\]")
 type Values = Mapping[str, Name | int | float]
 
 
-def drawn(slots: Mapping[str, Choice], hand: random.Random) -> dict[str, Name | int | float]:
+def draw_values(slots: Mapping[str, Choice], hand: random.Random) -> dict[str, Name | int | float]:
     """A value for every slot; two slots of one kind get different names."""
     values: dict[str, Name | int | float] = {}
     for slot, choice in slots.items():
@@ -33,7 +33,7 @@ def number_of(numbers: Numbers, hand: random.Random) -> int | float:
     return int(low + step * hand.randrange(int((high - low) // step) + 1))
 
 
-def said(template: str, values: Values, language: str, hand: random.Random) -> str:
+def fill_template(template: str, values: Values, language: str, hand: random.Random) -> str:
     """The sentence with its holes filled, beginning with a capital."""
 
     def fill(hole: re.Match[str]) -> str:
@@ -49,7 +49,7 @@ def said(template: str, values: Values, language: str, hand: random.Random) -> s
             )
         if mark == "?":
             return str(rest.split("|")[value.ru["sex"] == "f"])
-        return value.shown(language, rest or "")
+        return value.spell(language, rest or "")
 
     text = _HOLE.sub(fill, template)
     return text[:1].upper() + text[1:]

@@ -33,13 +33,13 @@ async def test_what_is_kept_comes_back_with_its_age_by_the_databases_clock(
         account_id, RESOLVE, SavedMeter(blocked_seconds=100.0, tokens=(1.5, 2.0, 80.0), pace=0.7)
     )
     await pass_time(admin, 30)
-    limit = (await system.limits.of(account_id))[RESOLVE]
+    limit = (await system.limits.load_meters(account_id))[RESOLVE]
     assert (limit.tokens, limit.pace) == ((1.5, 2.0, 80.0), 0.7)
     assert (limit.blocked_seconds, limit.tokens_age_seconds, limit.pace_age_seconds) == pytest.approx(
         (70, 30, 30), abs=5
     )
     await pass_time(admin, 100)
-    assert (await system.limits.of(account_id))[RESOLVE].blocked_seconds == 0
+    assert (await system.limits.load_meters(account_id))[RESOLVE].blocked_seconds == 0
 
 
 async def test_only_what_must_still_be_left_alone_is_shown(

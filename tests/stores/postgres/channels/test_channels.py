@@ -13,7 +13,7 @@ from testkit.factories import World, fresh_number, make_channel, make_tenant
 from tests.conftest import Admin
 
 
-async def tier_of(admin: Admin, channel_id: ChannelId) -> str:
+async def load_tier(admin: Admin, channel_id: ChannelId) -> str:
     return str(await admin.fetchval("SELECT tier FROM poll_schedule WHERE channel_id = $1", channel_id))
 
 
@@ -42,15 +42,15 @@ async def test_a_tier_is_the_highest_priority_among_subscribers(
 ) -> None:
     a, b, channel_id = await make_tenant(system), await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(a, Subscription(channel_id=channel_id, priority=Priority.LOW))
-    assert await tier_of(admin, channel_id) == "low"
+    assert await load_tier(admin, channel_id) == "low"
     await system.channels.subscribe(b, Subscription(channel_id=channel_id, priority=Priority.HIGH))
-    assert await tier_of(admin, channel_id) == "high"
+    assert await load_tier(admin, channel_id) == "high"
     await tenant_stores(pool, b).followed.leave(channel_id)
-    assert await tier_of(admin, channel_id) == "low"
+    assert await load_tier(admin, channel_id) == "low"
 
 
 async def test_an_unknown_channel_cannot_be_followed(system: SystemStores) -> None:
-    with pytest.raises(Rejected, match="not known"):
+    with pytest.raises(Rejected, match="unknown here"):
         await system.channels.subscribe(
             await make_tenant(system), Subscription(channel_id=ChannelId(fresh_number()))
         )

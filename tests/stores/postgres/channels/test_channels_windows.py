@@ -124,23 +124,23 @@ async def test_a_past_that_others_asked_for_is_not_there(
     await beside(admin, channel_id)
     assert {stored.post.message_id for stored in await stores.feed.newest()} == {5, 6, 7}
     assert [post.message_id for post in posts if await stores.feed.post(post)] == [5, 6, 7]
-    assert [post.message_id for post in posts if await stores.post_details.of(post)] == [5, 6, 7]
+    assert [post.message_id for post in posts if await stores.post_details.load_detail(post)] == [5, 6, 7]
     assert [post.message_id for post in posts if await stores.post_details.versions(post)] == [5, 6, 7]
-    assert {file.post_id.message_id for file in await stores.media.of(posts)} == {5, 6, 7}
+    assert {file.post_id.message_id for file in await stores.media.list_files(posts)} == {5, 6, 7}
     assert [post.message_id for post in posts if await stores.media.showable(post, 0)] == [5, 6, 7]
-    assert {enrichment.message_id for enrichment in await stores.enrichments.of(posts, Kind.TAGS)} == {
+    assert {enrichment.message_id for enrichment in await stores.enrichments.load_best(posts, Kind.TAGS)} == {
         5,
         6,
         7,
     }
-    assert [post.message_id for post in posts if await stores.enrichments.all_of(post)] == [5, 6, 7]
+    assert [post.message_id for post in posts if await stores.enrichments.load_every_kind(post)] == [5, 6, 7]
     assert {post.message_id for post in (await stores.words.load(posts)).posts} == {5, 6, 7}
     for terms in ([SearchTerm("окно")], []):
         assert [
             match.post_id.message_id
             for match in (
                 await stores.words.find(terms, SearchFilters(), before=SearchPosition(FAR_FUTURE))
-            ).found
+            ).complete
         ] == [
             7,
             6,
@@ -164,7 +164,7 @@ async def test_a_past_that_others_asked_for_is_not_there(
         forwarding.posts
         for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=50)
     ] == [3]
-    forwards = await stores.forwards.forwards_of(
+    forwards = await stores.forwards.list_forwards(
         PostId(ChannelId(9), MessageId(1)), since=LONG_AGO.date(), limit=50
     )
     assert {forward.post_id.message_id for forward in forwards} == {5, 6, 7}
@@ -203,7 +203,7 @@ async def beside(admin: Admin, channel_id: ChannelId) -> None:
 
 async def test_the_ledger_begins_with_the_first_post_of_the_window(system: SystemStores, pool: Pool) -> None:
     stores, channel_id = await two_followers(system, pool)
-    ledger = await stores.coverage.of(channel_id)
+    ledger = await stores.coverage.load_coverage(channel_id)
     assert ledger is not None
     assert (ledger.floor_id, ledger.newest_id) == (5, 7)
     assert ledger.verified == (IdRange(MessageId(5), MessageId(7)),)
@@ -219,7 +219,7 @@ async def test_what_is_missing_below_the_window_is_not_missing(
         "UPDATE coverage SET verified = '{[1,3), [6,8)}', verified_at = now() WHERE channel_id = $1",
         channel_id,
     )
-    ledger = await stores.coverage.of(channel_id)
+    ledger = await stores.coverage.load_coverage(channel_id)
     assert ledger is not None
     assert ledger.gaps == (IdRange(MessageId(5), MessageId(5)),)
     (line,) = await stores.coverage_overview.channels([channel_id])
@@ -296,7 +296,7 @@ async def test_what_was_noticed_before_a_tenant_followed_is_not_there(
         7: 2,
     }
     assert {change.message_id for change in await stores.changes.since(LONG_AGO)} == {6, 7}
-    details = [await stores.post_details.of(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)]
+    details = [await stores.post_details.load_detail(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)]
     assert [(detail.earlier_versions, len(detail.counts)) for detail in details if detail] == [
         (0, 0),
         (1, 1),
@@ -429,8 +429,8 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     )
     assert sorted(post.id for post in paged) == sorted(expected)
     assert {post_id for post_id in known if await stores.feed.post(post_id)} == expected
-    assert {file.post_id for file in await stores.media.of(known)} == expected
-    assert set(await stores.enrichments.of(known, Kind.TAGS)) == expected
+    assert {file.post_id for file in await stores.media.list_files(known)} == expected
+    assert set(await stores.enrichments.load_best(known, Kind.TAGS)) == expected
     assert set((await stores.words.load(known)).posts) == expected - deleted
     assert {
         PostId(place.channel_id, place.message_id)
@@ -441,5 +441,5 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
         forwarding.posts
         for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
     ) == len(expected - deleted)
-    ledgers = {channel_id: await stores.coverage.of(channel_id) for channel_id in floors}
+    ledgers = {channel_id: await stores.coverage.load_coverage(channel_id) for channel_id in floors}
     assert {channel_id: ledger.floor_id for channel_id, ledger in ledgers.items() if ledger} == floors

@@ -120,7 +120,7 @@ def remember(model: Model, ids: list[MessageId], *, below: int | None, floor: in
 
 
 async def agree(system: SystemStores, channel_id: ChannelId, model: Model) -> None:
-    coverage = await system.coverage.of(channel_id)
+    coverage = await system.coverage.load_coverage(channel_id)
     if coverage is None:
         assert not model.read
         return
@@ -152,7 +152,7 @@ async def test_the_newest_gaps_come_first_and_are_limited(system: SystemStores) 
         await system.landing.land(
             make_page(make_post(channel_id=channel_id, message_id=number)), Claim(channel_id, 0)
         )
-    coverage = await system.coverage.of(channel_id, max_ranges=2)
+    coverage = await system.coverage.load_coverage(channel_id, max_ranges=2)
     assert coverage is not None
     assert [str(gap) for gap in coverage.gaps] == ["91-99", "81-89"]
     assert not coverage.complete

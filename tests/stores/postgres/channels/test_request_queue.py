@@ -34,7 +34,7 @@ async def clear(admin: Admin) -> None:
     await admin.execute("UPDATE telegram_accounts SET state = 'paused' WHERE state = 'active'")
 
 
-async def account_of(system: SystemStores, tenant_id: TenantId) -> AccountId:
+async def make_account(system: SystemStores, tenant_id: TenantId) -> AccountId:
     account_id = await system.accounts.add(tenant_id)
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
     return account_id
@@ -42,7 +42,7 @@ async def account_of(system: SystemStores, tenant_id: TenantId) -> AccountId:
 
 async def operators_account(system: SystemStores) -> tuple[TenantId, AccountId]:
     tenant_id = (await system.tenants.ensure(f"operator {fresh_number()}", is_operator=True)).tenant_id
-    return tenant_id, await account_of(system, tenant_id)
+    return tenant_id, await make_account(system, tenant_id)
 
 
 async def ask(
@@ -101,7 +101,7 @@ async def test_kinds_take_turns_and_one_that_has_to_wait_holds_back_no_other(
     system: SystemStores, pool: Pool
 ) -> None:
     tenant_id = await make_tenant(system)
-    account_id = await account_of(system, tenant_id)
+    account_id = await make_account(system, tenant_id)
     await ask(pool, tenant_id, 20)
     folders = await ask(pool, tenant_id, kind=RequestKind.FOLDER) + await ask(
         pool, tenant_id, kind=RequestKind.LIST
@@ -142,7 +142,7 @@ async def test_an_account_serves_its_own_tenant_and_an_operators_also_names_of_t
 ) -> None:
     _, operators = await operators_account(system)
     without, owner = await make_tenant(system), await make_tenant(system)
-    own = await account_of(system, owner)
+    own = await make_account(system, owner)
     (name,), (invite,) = await ask(pool, without), await ask(pool, without, kind=RequestKind.INVITE)
     (of_owner,) = await ask(pool, owner)
     assert [request.request_id for request in await all_served(system, operators)] == [name]
@@ -163,7 +163,7 @@ async def test_names_that_no_account_can_look_up_are_for_previews(system: System
 
 async def test_two_accounts_never_serve_the_same_request(system: SystemStores, pool: Pool) -> None:
     tenant_id = await make_tenant(system)
-    accounts = [await account_of(system, tenant_id) for _ in range(4)]
+    accounts = [await make_account(system, tenant_id) for _ in range(4)]
     await ask(pool, tenant_id, 40)
 
     async def work(account_id: AccountId) -> list[UUID]:

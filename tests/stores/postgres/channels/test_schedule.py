@@ -52,7 +52,7 @@ class Crew:
         await self.system.planning.give_accounts()
         return followed
 
-    async def claimed(self, epoch: int = 1, most: int = 100) -> set[ChannelId]:
+    async def claim(self, epoch: int = 1, most: int = 100) -> set[ChannelId]:
         return {
             channel.channel_id
             for channel in await self.system.schedule.claim(self.account_id, epoch, most=most)
@@ -67,18 +67,18 @@ async def crew(system: SystemStores) -> Crew:
 
 async def test_a_followed_channel_is_claimed_once_until_it_is_due_again(crew: Crew) -> None:
     followed = await crew.follow(3)
-    assert await crew.claimed() == set(followed)
-    assert await crew.claimed() == set()
+    assert await crew.claim() == set(followed)
+    assert await crew.claim() == set()
     later = datetime.now(UTC) + timedelta(hours=1)
     await crew.system.schedule.complete(
         crew.account_id, 1, [Empty(followed[0], datetime.now(UTC)), Empty(followed[1], later)], polled_at=NOW
     )
-    assert await crew.claimed() == {followed[0]}
+    assert await crew.claim() == {followed[0]}
 
 
 async def test_what_a_dead_process_claimed_comes_back(crew: Crew, admin: Admin) -> None:
     (channel_id,) = await crew.follow()
-    await crew.claimed()
+    await crew.claim()
     waits = await admin.fetchval(
         "SELECT next_poll_at - now() FROM poll_schedule WHERE channel_id = $1", channel_id
     )
@@ -88,17 +88,17 @@ async def test_what_a_dead_process_claimed_comes_back(crew: Crew, admin: Admin) 
 async def test_what_a_former_holder_of_the_account_claimed_is_due_at_once(crew: Crew) -> None:
     claimed, planned = await crew.follow(2)
     later = datetime.now(UTC) + timedelta(seconds=90)
-    await crew.claimed(epoch=1)
+    await crew.claim(epoch=1)
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(planned, later)], polled_at=NOW)
     await crew.system.schedule.take_over(crew.account_id, 2)
-    assert await crew.claimed(epoch=2) == {claimed}
+    assert await crew.claim(epoch=2) == {claimed}
 
 
 async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) -> None:
     (channel_id,) = await crew.follow()
-    await crew.claimed(epoch=1)
+    await crew.claim(epoch=1)
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
-    await crew.claimed(epoch=2)
+    await crew.claim(epoch=2)
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW)], polled_at=NOW)
     await crew.system.schedule.fail(channel_id, 1, failures_before=0, why=quote("late"), now=NOW)
     assert await admin.fetchval(
@@ -110,10 +110,10 @@ async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) 
 async def test_a_channel_that_nobody_follows_is_never_due(crew: Crew, pool: Pool) -> None:
     (channel_id,) = await crew.follow()
     await tenant_stores(pool, crew.tenant_id).followed.leave(channel_id)
-    assert await crew.claimed() == set()
+    assert await crew.claim() == set()
     assert not await crew.system.schedule.ask(channel_id, mode=None, first=True)
     await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
-    assert await crew.claimed() == {channel_id}
+    assert await crew.claim() == {channel_id}
 
 
 async def test_who_is_asked_for_first_is_claimed_first_in_the_mode_that_was_asked_for(crew: Crew) -> None:
@@ -126,11 +126,11 @@ async def test_who_is_asked_for_first_is_claimed_first_in_the_mode_that_was_aske
 async def test_who_is_asked_for_during_its_poll_is_read_again_at_once(crew: Crew) -> None:
     (channel_id,) = await crew.follow()
     polled_at = datetime.now(UTC) - timedelta(seconds=1)
-    await crew.claimed()
+    await crew.claim()
     await crew.system.schedule.ask(channel_id, mode=None, first=False)
     later = datetime.now(UTC) + timedelta(hours=1)
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, later)], polled_at=polled_at)
-    assert await crew.claimed() == {channel_id}
+    assert await crew.claim() == {channel_id}
 
 
 async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(crew: Crew) -> None:
@@ -147,26 +147,26 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
     assert pauses == [60, 120, 240, 480, 3600, 7200, 14400]
     assert [
         (parked.channel_id, str(parked.reason), parked.failures)
-        for parked in await crew.system.schedule.parked()
+        for parked in await crew.system.schedule.list_parked()
         if parked.channel_id == channel_id
     ] == [(channel_id, "no way in", 7)]
     await crew.system.schedule.complete(
         crew.account_id, 1, [Empty(channel_id, NOW, was_parked=True)], polled_at=NOW
     )
-    assert channel_id not in {parked.channel_id for parked in await crew.system.schedule.parked()}
+    assert channel_id not in {parked.channel_id for parked in await crew.system.schedule.list_parked()}
 
 
 async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew) -> None:
     (channel_id,) = await crew.follow()
-    await crew.claimed()
+    await crew.claim()
     await crew.system.schedule.fail(
         channel_id, 1, failures_before=4, why=quote("no way in"), now=datetime.now(UTC)
     )
-    assert channel_id in {parked.channel_id for parked in await crew.system.schedule.parked()}
-    assert await crew.claimed() == set()
+    assert channel_id in {parked.channel_id for parked in await crew.system.schedule.list_parked()}
+    assert await crew.claim() == set()
     assert await crew.system.schedule.ask(channel_id, mode=None, first=False)
-    assert channel_id not in {parked.channel_id for parked in await crew.system.schedule.parked()}
-    assert await crew.claimed() == {channel_id}
+    assert channel_id not in {parked.channel_id for parked in await crew.system.schedule.list_parked()}
+    assert await crew.claim() == {channel_id}
 
 
 async def test_a_tier_weighs_in_the_schedule(crew: Crew, admin: Admin) -> None:
@@ -179,7 +179,7 @@ async def test_a_tier_weighs_in_the_schedule(crew: Crew, admin: Admin) -> None:
     assert weights == [4.0, 1.0, 0.25]
 
 
-async def reader_of(admin: Admin, channel_id: ChannelId) -> AccountId | None:
+async def load_reader(admin: Admin, channel_id: ChannelId) -> AccountId | None:
     reader: AccountId | None = await admin.fetchval(
         "SELECT account_id FROM poll_schedule WHERE channel_id = $1", channel_id
     )
@@ -200,8 +200,8 @@ async def test_a_channel_is_read_by_an_account_of_its_subscribers_or_of_the_oper
         )
         await admin.execute("UPDATE channels SET is_active = true WHERE channel_id = $1", channel_id)
     await system.planning.give_accounts()
-    assert await reader_of(admin, public) == of_operator
-    assert await reader_of(admin, private) is None
+    assert await load_reader(admin, public) == of_operator
+    assert await load_reader(admin, private) is None
 
 
 async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access(
@@ -212,18 +212,18 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     channel_id = await open_channel(system, account_id, other_id)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
     await system.planning.give_accounts()
-    first = await reader_of(admin, channel_id)
+    first = await load_reader(admin, channel_id)
     await admin.execute(
         "INSERT INTO account_limits (account_id, method, blocked_until) "
         "VALUES ($1, 'messages.getHistory', now() + interval '1 day')",
         first,
     )
     await system.planning.give_accounts()
-    assert await reader_of(admin, channel_id) == first
+    assert await load_reader(admin, channel_id) == first
     assert first is not None
     await system.schedule.lose_access(first, channel_id, quote("private now"))
     await system.planning.give_accounts()
-    assert await reader_of(admin, channel_id) == ({account_id, other_id} - {first}).pop()
+    assert await load_reader(admin, channel_id) == ({account_id, other_id} - {first}).pop()
 
 
 async def test_channels_are_spread_over_accounts_and_stay_where_they_are(
@@ -235,10 +235,10 @@ async def test_channels_are_spread_over_accounts_and_stay_where_they_are(
     for channel_id in channels:
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
     await system.planning.give_accounts()
-    readers = [await reader_of(admin, channel_id) for channel_id in channels]
+    readers = [await load_reader(admin, channel_id) for channel_id in channels]
     assert all(8 <= readers.count(account) <= 35 for account in accounts)
     await system.planning.give_accounts()
-    assert [await reader_of(admin, channel_id) for channel_id in channels] == readers
+    assert [await load_reader(admin, channel_id) for channel_id in channels] == readers
 
 
 async def give_accounts(crew: Crew, _channels: list[ChannelId]) -> None:

@@ -57,7 +57,7 @@ async def test_each_login_has_its_line_that_says_what_it_may_do(database: dict[s
     }
     assert "serves requests" in findings["postgres api"]
     assert "no session" in findings["postgres system"]
-    assert "alone reads sessions" in findings["postgres ingest"]
+    assert "the only one to read sessions" in findings["postgres ingest"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_a_login_that_can_do_more_than_it_should_is_red(
         subjects = await bad_subjects(
             {**database, variable: database["DATABASE_URL"].replace("tga:tga@", f"{name}:x@")}
         )
-        assert subjects == {f"postgres {login.lower()}": "run `tga migrate`: it takes that away"}
+        assert subjects == {f"postgres {login.lower()}": "run `tga migrate`: it removes this right"}
     finally:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.close()
@@ -110,7 +110,7 @@ async def test_one_login_for_everything_is_told_what_it_costs_and_that_of_reques
             for finding in await examine(read_settings({**database, **alone}).database)
         }
         assert findings["postgres login"].verdict is Severity.WARNING
-        assert "reads every tenant and the sealed sessions" in str(findings["postgres login"].what)
+        assert "exposes every tenant and the sealed sessions" in str(findings["postgres login"].what)
     finally:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.close()

@@ -12,7 +12,7 @@ from testkit.factories import fresh_number
 from tests.conftest import Admin
 
 
-async def partitions_of(admin: Admin, table: str) -> set[str]:
+async def load_partitions(admin: Admin, table: str) -> set[str]:
     rows = await admin.fetch(
         "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = $1::text::regclass", table
     )
@@ -23,7 +23,7 @@ async def test_the_months_ahead_are_made_once(system: SystemStores, admin: Admin
     now = datetime(2031, 11, 20, tzinfo=UTC)
     first = await system.partitions.keep_up(now)
     assert {"post_raw_2031_11", "post_raw_2031_12", "post_raw_2032_01", "post_raw_2032_02"} <= set(first.made)
-    there = set[str]().union(*[await partitions_of(admin, partitioned.table) for partitioned in BY_MONTH])
+    there = set[str]().union(*[await load_partitions(admin, partitioned.table) for partitioned in BY_MONTH])
     assert set(first.made) <= there
     assert (await system.partitions.keep_up(now)).made == ()
 
@@ -45,7 +45,7 @@ async def test_raw_messages_are_dropped_a_month_at_a_time_and_words_are_kept(
     assert "post_raw_2041_01" not in still_needed.dropped
     later = await system.partitions.keep_up(datetime(2041, 3, 4, tzinfo=UTC))
     assert "post_raw_2041_01" in later.dropped
-    assert "post_search_2041_01" in await partitions_of(admin, "post_search")
+    assert "post_search_2041_01" in await load_partitions(admin, "post_search")
 
 
 async def test_every_table_that_is_cut_by_time_has_a_rest_and_is_kept_up(admin: Admin) -> None:

@@ -26,16 +26,16 @@ def make_report(instance: str, *, processed: float = 1.0) -> ProcessReport:
     )
 
 
-async def known(api: ApiStores, instance: str) -> KnownProcess | None:
+async def find_process(api: ApiStores, instance: str) -> KnownProcess | None:
     return next((process for process in await api.processes.all() if process.instance == instance), None)
 
 
 async def test_the_last_report_of_a_process_replaces_those_before_it(api: ApiStores) -> None:
     instance = f"host#{fresh_number()}"
     await api.processes.report(make_report(instance))
-    first = await known(api, instance)
+    first = await find_process(api, instance)
     await api.processes.report(make_report(instance, processed=7.0))
-    process = await known(api, instance)
+    process = await find_process(api, instance)
     assert first is not None
     assert process is not None
     assert process.started_at == first.started_at
@@ -50,7 +50,7 @@ async def test_the_last_report_of_a_process_replaces_those_before_it(api: ApiSto
 async def test_a_process_that_stops_says_so(api: ApiStores) -> None:
     instance = f"host#{fresh_number()}"
     await api.processes.report(make_report(instance), is_last=True)
-    process = await known(api, instance)
+    process = await find_process(api, instance)
     assert process is not None
     assert process.stopped_at is not None
 

@@ -14,13 +14,13 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from argon2 import PasswordHasher
 
-from telegram_assistant.domain.ids import UserId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.people.person import PasswordVerifier
 from telegram_assistant.features.people.passwords import PasswordQueue, Passwords
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import ApiTransactions, Pool, TenantTransactions, open_pool
 from telegram_assistant.stores.postgres.migrating import ROLES, migrate
-from telegram_assistant.stores.postgres.people.people import LoginAttempt, SessionStart
+from telegram_assistant.stores.postgres.people.people import PasswordAttempt, SessionStart
 from telegram_assistant.stores.postgres.schema import MIGRATIONS
 from telegram_assistant.stores.postgres.stores import ApiStores, SystemStores, api_stores
 from testkit.factories import make_tenant
@@ -49,7 +49,7 @@ async def person(system: SystemStores, api: ApiStores) -> tuple[UserId, str, str
 async def log_in(api: ApiStores, name: str, password: str) -> UserId | None:
     parameters = await api.people.password_parameters(name)
     proof = await Passwords().prove(password, parameters, queue=PasswordQueue.LOGIN)
-    return await api.people.begin_session_by_password(LoginAttempt(name, proof, "", ""), start())
+    return await api.people.begin_session_by_password(PasswordAttempt(name, proof, "", ""), start())
 
 
 async def test_the_hash_of_the_password_begins_a_session_and_nothing_else_does(
@@ -60,7 +60,9 @@ async def test_the_hash_of_the_password_begins_a_session_and_nothing_else_does(
     assert await log_in(api, name, "wrong horse battery") is None
     stored = await admin.fetchval("SELECT password_digest FROM users WHERE user_id = $1", user_id)
     for proof in (stored, b"", bytes(32)):
-        assert await api.people.begin_session_by_password(LoginAttempt(name, proof, "", ""), start()) is None
+        assert (
+            await api.people.begin_session_by_password(PasswordAttempt(name, proof, "", ""), start()) is None
+        )
 
 
 async def test_a_password_that_was_stored_before_the_proofs_still_lets_in(
@@ -110,7 +112,7 @@ async def test_a_password_is_changed_with_a_session_and_the_old_password_only(
 
 async def test_the_login_of_requests_reads_neither_hashes_nor_sessions_nor_links(pool: Pool) -> None:
     for table in ("users", "sessions", "one_time_links"):
-        for opening in (ApiTransactions(pool), TenantTransactions(pool, 1)):  # type: ignore[arg-type]  # the operator's tenant
+        for opening in (ApiTransactions(pool), TenantTransactions(pool, TenantId(1))):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 async with opening.begin() as connection:
                     await connection.fetch(f"SELECT * FROM {table}")
@@ -124,7 +126,7 @@ async def test_the_login_of_requests_calls_none_of_the_functions_behind_the_proo
         "note_of_person(1, 'x', 'x', '{}')",
         "add_session(1, '\\x00', 'x', '1 day', 'x')",
     ):
-        for transactions in (ApiTransactions(pool), TenantTransactions(pool, 1)):  # type: ignore[arg-type]  # as above
+        for transactions in (ApiTransactions(pool), TenantTransactions(pool, TenantId(1))):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 async with transactions.begin() as connection:
                     await connection.execute(f"SELECT {call}")

@@ -25,7 +25,7 @@ from tests.conftest import Admin
 START = datetime(2026, 11, 10, tzinfo=UTC)
 
 
-async def followed(system: SystemStores, admin: Admin, pool: Pool) -> tuple[TenantStores, ChannelId]:
+async def follow_channel(system: SystemStores, admin: Admin, pool: Pool) -> tuple[TenantStores, ChannelId]:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await follow_long_ago(system, admin, tenant_id, channel_id)
     return tenant_stores(pool, tenant_id), channel_id
@@ -51,7 +51,7 @@ async def publish(
 async def test_each_edit_is_told_with_what_stood_there_before_and_after(
     system: SystemStores, admin: Admin, pool: Pool
 ) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     for hour, text in enumerate(("раз", "два", "три")):
         await publish(system, channel_id, 1, text, at=START + timedelta(hours=hour))
     changes = await stores.changes.since(START)
@@ -65,7 +65,7 @@ async def test_each_edit_is_told_with_what_stood_there_before_and_after(
 async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(
     system: SystemStores, admin: Admin, pool: Pool
 ) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     by_preview = {"source": "preview", "edited": True}
     for hour, (text, facts) in enumerate(
         (("раз", by_preview), ("два", by_preview), ("два", {}), ("три", {}))
@@ -86,7 +86,7 @@ async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(
 async def test_pages_hold_every_change_once_also_of_one_moment(
     system: SystemStores, admin: Admin, pool: Pool, order: ChangeOrder
 ) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     for text in ("раз", "два", "три"):
         for message_id in (1, 2):
             await publish(
@@ -109,7 +109,7 @@ async def test_pages_hold_every_change_once_also_of_one_moment(
 
 
 async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, admin: Admin, pool: Pool) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     await publish(system, channel_id, 1, "тайна", at=START)
     await make_deleted(system, channel_id, at=START + timedelta(hours=1))
     (deletion,) = await stores.changes.since(START)
@@ -121,7 +121,7 @@ async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, admin:
 async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_before_the_change(
     system: SystemStores, admin: Admin, pool: Pool
 ) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     for message_id, views in ((1, 900), (2, 50), (3, 400)):
         await publish(system, channel_id, message_id, f"пост {message_id}", at=START, views=views)
     grown = make_post(channel_id=channel_id, message_id=2, facts={"counts": {"views": 7000}})
@@ -134,7 +134,7 @@ async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_befor
 
 
 async def test_only_the_channels_asked_for_are_told(system: SystemStores, admin: Admin, pool: Pool) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     await publish(system, channel_id, 1, "раз", at=START)
     await publish(system, channel_id, 1, "два", at=START + timedelta(hours=1))
     assert len(await stores.changes.since(START, channel_ids=[channel_id])) == 1
@@ -144,7 +144,7 @@ async def test_only_the_channels_asked_for_are_told(system: SystemStores, admin:
 async def test_revisions_are_counted_from_when_the_tenant_began_to_follow(
     system: SystemStores, admin: Admin, pool: Pool
 ) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     for hour, text in enumerate(("раз", "два", "три", "четыре")):
         await publish(system, channel_id, 1, text, at=START + timedelta(hours=hour))
     await admin.execute(
@@ -161,7 +161,7 @@ async def test_revisions_are_counted_from_when_the_tenant_began_to_follow(
 async def test_changes_of_the_meaning_come_first_and_can_be_asked_for(
     system: SystemStores, admin: Admin, pool: Pool
 ) -> None:
-    stores, channel_id = await followed(system, admin, pool)
+    stores, channel_id = await follow_channel(system, admin, pool)
     texts = (
         ("Пострадали 12", "Пострадали 17"),
         ("Завод закроют", "Завод не закроют"),
@@ -177,7 +177,7 @@ async def test_changes_of_the_meaning_come_first_and_can_be_asked_for(
             at=START + timedelta(hours=message_id),
             views=10 * message_id,
         )
-    replaced = await system.versions.uncompared(
+    replaced = await system.versions.list_uncompared(
         [PostId(channel_id, MessageId(number)) for number in (1, 2, 3)]
     )
     await system.versions.keep(

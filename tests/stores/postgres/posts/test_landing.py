@@ -12,7 +12,7 @@ from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
 
 
-async def outbox_of(admin: Admin, channel_id: ChannelId) -> list[tuple[int, int, str]]:
+async def load_outbox(admin: Admin, channel_id: ChannelId) -> list[tuple[int, int, str]]:
     rows = await admin.fetch(
         "SELECT message_id, revision, lane FROM outbox WHERE channel_id = $1 ORDER BY 1, 2", channel_id
     )
@@ -34,10 +34,10 @@ async def test_a_page_lands_with_its_ledger_head_and_announcements(
     )
     assert channel is not None
     assert tuple(channel) == (9, datetime(2026, 11, 9, tzinfo=UTC), None)
-    coverage = await system.coverage.of(channel_id)
+    coverage = await system.coverage.load_coverage(channel_id)
     assert coverage is not None
     assert (coverage.floor_id, coverage.newest_id, coverage.gaps) == (3, 9, ())
-    assert await outbox_of(admin, channel_id) == [(3, 1, "live"), (5, 1, "live"), (9, 1, "live")]
+    assert await load_outbox(admin, channel_id) == [(3, 1, "live"), (5, 1, "live"), (9, 1, "live")]
 
 
 async def test_the_same_page_twice_changes_nothing(system: SystemStores, admin: Admin) -> None:
@@ -47,7 +47,7 @@ async def test_the_same_page_twice_changes_nothing(system: SystemStores, admin: 
     before = await admin.fetchrow("SELECT p.*, p.xmin FROM posts p WHERE channel_id = $1", channel_id)
     assert await system.landing.land(page, Claim(channel_id, 0)) == Landed(inserted=0, changed=0)
     assert await admin.fetchrow("SELECT p.*, p.xmin FROM posts p WHERE channel_id = $1", channel_id) == before
-    assert len(await outbox_of(admin, channel_id)) == 1
+    assert len(await load_outbox(admin, channel_id)) == 1
 
 
 async def test_an_edit_keeps_the_old_text_and_is_announced_as_a_new_revision(
@@ -66,7 +66,7 @@ async def test_an_edit_keeps_the_old_text_and_is_announced_as_a_new_revision(
     assert post is not None
     assert version is not None
     assert (tuple(post), tuple(version)) == (("Стало", 2, 2), ("Было", 1))
-    assert await outbox_of(admin, channel_id) == [(1, 1, "live"), (1, 2, "live")]
+    assert await load_outbox(admin, channel_id) == [(1, 1, "live"), (1, 2, "live")]
 
 
 async def test_an_older_reading_never_overwrites_a_newer_one(system: SystemStores, admin: Admin) -> None:
@@ -86,7 +86,7 @@ async def test_an_owner_of_the_past_writes_nothing(system: SystemStores, admin: 
     with pytest.raises(LeaseLost, match="epoch 7"):
         await system.landing.land(make_page(make_post(channel_id=channel_id)), Claim(channel_id, 7))
     assert await admin.fetchval("SELECT count(*) FROM posts WHERE channel_id = $1", channel_id) == 0
-    assert await system.coverage.of(channel_id) is None
+    assert await system.coverage.load_coverage(channel_id) is None
     assert await system.landing.land(
         make_page(make_post(channel_id=channel_id)), Claim(channel_id, 8)
     ) == Landed(1, 0)
@@ -137,8 +137,8 @@ async def test_erased_posts_do_not_come_back_and_stay_covered(system: SystemStor
     await admin.execute("INSERT INTO erasures (channel_id, ids) VALUES ($1, '{[2,4)}')", channel_id)
     posts = [make_post(channel_id=channel_id, message_id=n) for n in (1, 2, 3, 4)]
     assert await system.landing.land(make_page(*posts), Claim(channel_id, 0)) == Landed(inserted=2, changed=0)
-    assert [row[0] for row in await outbox_of(admin, channel_id)] == [1, 4]
-    coverage = await system.coverage.of(channel_id)
+    assert [row[0] for row in await load_outbox(admin, channel_id)] == [1, 4]
+    coverage = await system.coverage.load_coverage(channel_id)
     assert coverage is not None
     assert coverage.complete
 
@@ -156,7 +156,7 @@ async def test_an_empty_page_can_still_prove_and_complete(system: SystemStores, 
     channel_id = await make_channel(system)
     page = make_page(proven=IdRange(MessageId(1), MessageId(40)))
     await system.landing.land(page, Claim(channel_id, 0), ends=RunEnds(started_at=now, next_poll_at=now))
-    coverage = await system.coverage.of(channel_id)
+    coverage = await system.coverage.load_coverage(channel_id)
     assert coverage is not None
     assert (coverage.floor_id, coverage.newest_id, coverage.gaps) == (1, 40, ())
 
@@ -166,14 +166,14 @@ async def test_a_floor_sinks_and_never_rises(system: SystemStores) -> None:
     for floor, expected in ((50, 50), (20, 20), (90, 20)):
         page = make_page(make_post(channel_id=channel_id, message_id=100), floor_id=MessageId(floor))
         await system.landing.land(page, Claim(channel_id, 0))
-        coverage = await system.coverage.of(channel_id)
+        coverage = await system.coverage.load_coverage(channel_id)
         assert coverage is not None
         assert coverage.floor_id == expected
     assert coverage is not None
     assert [str(gap) for gap in coverage.gaps] == ["20-99"]
 
 
-def shown(channel_id: ChannelId, text: str, **facts: bool) -> Post:
+def make_preview_post(channel_id: ChannelId, text: str, **facts: bool) -> Post:
     """A post as a public preview shows it."""
     return make_post(
         channel_id=channel_id,
@@ -183,7 +183,7 @@ def shown(channel_id: ChannelId, text: str, **facts: bool) -> Post:
     )
 
 
-async def landed(system: SystemStores, admin: Admin, *posts: Post) -> tuple[str, int, list[str]]:
+async def land_one_by_one(system: SystemStores, admin: Admin, *posts: Post) -> tuple[str, int, list[str]]:
     """The text, its revision and the texts before it, when these were read one after the other."""
     channel_id = posts[0].channel_id
     for post in posts:
@@ -201,27 +201,35 @@ async def test_an_account_replaces_what_a_preview_has_shown_and_that_is_no_edit(
 ) -> None:
     channel_id = await make_channel(system)
     read = make_post(channel_id=channel_id, text="Снег", author="Анна", reply_to=MessageId(3), grouped_id=777)
-    assert await landed(system, admin, shown(channel_id, "Снег"), read) == ("Снег", 2, [])
+    assert await land_one_by_one(system, admin, make_preview_post(channel_id, "Снег"), read) == (
+        "Снег",
+        2,
+        [],
+    )
     row = await admin.fetchrow(
         "SELECT author, reply_to, grouped_id, facts FROM posts WHERE channel_id = $1", channel_id
     )
     assert row is not None
     assert tuple(row) == ("Анна", 3, 777, None)
-    assert await outbox_of(admin, channel_id) == [(1, 1, "live"), (1, 2, "live")]
+    assert await load_outbox(admin, channel_id) == [(1, 1, "live"), (1, 2, "live")]
 
 
 async def test_other_words_than_a_preview_has_shown_are_an_edit(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
-    assert await landed(
-        system, admin, shown(channel_id, "Снег"), make_post(channel_id=channel_id, text="Дождь")
+    assert await land_one_by_one(
+        system, admin, make_preview_post(channel_id, "Снег"), make_post(channel_id=channel_id, text="Дождь")
     ) == ("Дождь", 2, ["Снег"])
 
 
 async def test_a_preview_changes_nothing_that_an_account_has_read(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
     read = make_post(channel_id=channel_id, text="Снег")
-    assert await landed(
-        system, admin, read, shown(channel_id, "Снег"), shown(channel_id, "Дождь", edited=True)
+    assert await land_one_by_one(
+        system,
+        admin,
+        read,
+        make_preview_post(channel_id, "Снег"),
+        make_preview_post(channel_id, "Дождь", edited=True),
     ) == ("Снег", 1, [])
 
 
@@ -229,16 +237,22 @@ async def test_a_preview_changes_what_another_has_shown_only_where_it_was_edited
     system: SystemStores, admin: Admin
 ) -> None:
     channel_id = await make_channel(system)
-    assert await landed(system, admin, shown(channel_id, "Снег"), shown(channel_id, "Снег ")) == (
+    assert await land_one_by_one(
+        system, admin, make_preview_post(channel_id, "Снег"), make_preview_post(channel_id, "Снег ")
+    ) == (
         "Снег",
         1,
         [],
     )
-    assert await landed(system, admin, shown(channel_id, "Дождь", edited=True)) == ("Дождь", 2, ["Снег"])
+    assert await land_one_by_one(system, admin, make_preview_post(channel_id, "Дождь", edited=True)) == (
+        "Дождь",
+        2,
+        ["Снег"],
+    )
 
 
 async def test_what_previews_prove_is_in_a_ledger_of_its_own(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
-    await landed(system, admin, shown(channel_id, "Снег"))
-    assert await system.coverage.of(channel_id) is None
+    await land_one_by_one(system, admin, make_preview_post(channel_id, "Снег"))
+    assert await system.coverage.load_coverage(channel_id) is None
     assert await admin.fetchval("SELECT verified FROM preview_coverage WHERE channel_id = $1", channel_id)

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
-from telegram_assistant.ingest.reading.recounting import recount
+from telegram_assistant.ingest.polling.recounting import recount
 from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
@@ -68,7 +68,7 @@ async def road(installation: Settings) -> AsyncIterator[tuple[Road, Landing]]:
         yield road, system_stores(pool, Wakeup()).landing
 
 
-def parsed() -> float:
+def count_parsed() -> float:
     return REGISTRY.get_sample_value("posts_parsed_total", {"mode": "incremental"}) or 0.0
 
 
@@ -81,30 +81,30 @@ async def test_posts_of_a_commit_whose_answer_was_lost_are_counted_once(
     system: SystemStores, road: tuple[Road, Landing]
 ) -> None:
     way, landing = road
-    channel_id, before = await make_channel(system), parsed()
+    channel_id, before = await make_channel(system), count_parsed()
     way.loses_answer = True
     with pytest.raises(Busy):
         await land(landing, channel_id)
-    assert parsed() == before
+    assert count_parsed() == before
     await recount_once(landing)
-    assert parsed() - before == 3
+    assert count_parsed() - before == 3
     await land(landing, channel_id)  # the run tries again, and finds them stored
     await recount_once(landing)
-    assert parsed() - before == 3
+    assert count_parsed() - before == 3
 
 
 async def test_posts_of_a_commit_that_was_lost_itself_are_counted_when_they_are_landed(
     system: SystemStores, road: tuple[Road, Landing]
 ) -> None:
     way, landing = road
-    channel_id, before = await make_channel(system), parsed()
+    channel_id, before = await make_channel(system), count_parsed()
     way.loses_commit = True
     with pytest.raises(Busy):
         await land(landing, channel_id)
     await recount_once(landing)
-    assert parsed() == before
+    assert count_parsed() == before
     await land(landing, channel_id)
-    assert parsed() - before == 3
+    assert count_parsed() - before == 3
 
 
 async def recount_once(landing: Landing) -> None:

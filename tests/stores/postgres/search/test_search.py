@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
-from telegram_assistant.domain.search.query import Has, parse_query
+from telegram_assistant.domain.search.parsing import parse_query
+from telegram_assistant.domain.search.query import Has
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.features.search.words import search_terms
 from telegram_assistant.stores.postgres.database import Pool
@@ -63,7 +64,7 @@ class Reader:
         self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any
     ) -> list[int]:
         page = await self.looks(words, before=before, most=most, **limits)
-        return [match.post_id.message_id for match in page.found]
+        return [match.post_id.message_id for match in page.complete]
 
     async def looks(
         self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any
@@ -101,7 +102,7 @@ async def test_what_is_nearer_to_the_words_has_the_higher_rank(reader: Reader) -
         f"{word} {word} {word}",
         f"{word} и очень много совсем других слов о чём-то ещё, длинный текст без конца и края",
     )
-    ranks = {match.post_id.message_id: match.rank for match in (await reader.looks()).found}
+    ranks = {match.post_id.message_id: match.rank for match in (await reader.looks()).complete}
     assert ranks[MessageId(1)] > ranks[MessageId(2)] > 0
 
 
@@ -135,7 +136,7 @@ async def test_tags_and_advertising_are_seen_as_the_policy_allows(
         )
     seen = {}
     for policy, reader in readers.items():
-        matches = (await reader.looks("снег", with_ads=True)).found
+        matches = (await reader.looks("снег", with_ads=True)).complete
         seen[policy] = (
             matches[0].tags,
             matches[0].kind,
@@ -149,7 +150,7 @@ async def test_tags_and_advertising_are_seen_as_the_policy_allows(
     }
     tenant_id = readers[AiPolicy.PROVIDER].tenant_id
     assert await system.ai_policies.withdraw(tenant_id)
-    assert (await readers[AiPolicy.PROVIDER].looks("снег")).found[0].tags == ("погода",)
+    assert (await readers[AiPolicy.PROVIDER].looks("снег")).complete[0].tags == ("погода",)
     await admin.execute("UPDATE subscriptions SET active = false WHERE tenant_id = $1", tenant_id)
     assert await readers[AiPolicy.PROVIDER].finds("снег") == []
 
@@ -160,7 +161,7 @@ async def test_pages_go_on_where_the_last_one_ended_even_within_one_second(reade
     pages, before = [], EVERYTHING
     while True:
         page = await reader.looks(before=before, most=2)
-        pages += [match.post_id.message_id for match in page.found]
+        pages += [match.post_id.message_id for match in page.complete]
         if page.continues_at is None:
             break
         before = page.continues_at
@@ -216,7 +217,7 @@ async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -
         most=10,
         budget=timedelta(),
     )
-    assert page.found == ()
+    assert page.complete == ()
     assert page.continues_at is not None
     oldest = NOW - timedelta(minutes=599)
     assert oldest < page.continues_at.posted_at <= NOW

@@ -9,7 +9,7 @@ from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
 
 
-async def landed(system: SystemStores, *texts: str) -> tuple[PostId, ...]:
+async def land_texts(system: SystemStores, *texts: str) -> tuple[PostId, ...]:
     channel_id = await make_channel(system)
     posts = [
         make_post(channel_id=channel_id, message_id=number, text=text) for number, text in enumerate(texts, 1)
@@ -31,7 +31,7 @@ def vision(post_id: PostId, description: str, *, revision: int = 1, tier: Tier =
 
 
 async def test_what_was_understood_is_read_back_for_many_posts_at_once(system: SystemStores) -> None:
-    first, second, third = await landed(system, "one", "two", "three")
+    first, second, third = await land_texts(system, "one", "two", "three")
     made = (
         vision(first, "a cat"),
         vision(second, "a dog"),
@@ -44,7 +44,7 @@ async def test_what_was_understood_is_read_back_for_many_posts_at_once(system: S
 
 
 async def test_the_later_of_two_results_about_one_revision_is_kept(system: SystemStores) -> None:
-    (post,) = await landed(system, "one")
+    (post,) = await land_texts(system, "one")
     await system.enrichments.save([vision(post, "a cat"), vision(post, "a tiger")])
     await system.enrichments.save([vision(post, "a lion")])
     assert [
@@ -53,7 +53,7 @@ async def test_the_later_of_two_results_about_one_revision_is_kept(system: Syste
 
 
 async def test_the_same_again_writes_nothing(system: SystemStores, admin: Admin) -> None:
-    (post,) = await landed(system, "one")
+    (post,) = await land_texts(system, "one")
     await system.enrichments.save([vision(post, "a cat")])
     written = await admin.fetchval(
         "SELECT xmin::text FROM post_enrichment WHERE channel_id = $1", post.channel_id
@@ -66,7 +66,7 @@ async def test_the_same_again_writes_nothing(system: SystemStores, admin: Admin)
 
 
 async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(system: SystemStores) -> None:
-    (post,) = await landed(system, "one")
+    (post,) = await land_texts(system, "one")
     await system.landing.land(
         make_page(make_post(channel_id=post.channel_id, message_id=1, text="edited")),
         Claim(post.channel_id, 0),
@@ -79,7 +79,7 @@ async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(sy
 
 
 async def test_posts_that_do_not_exist_get_no_row(system: SystemStores) -> None:
-    (post,) = await landed(system, "one")
+    (post,) = await land_texts(system, "one")
     foreign = PostId(ChannelId(post.channel_id), MessageId(99))
     await system.enrichments.save([vision(post, "a cat"), replace(vision(post, "nobody"), post_id=foreign)])
     assert [

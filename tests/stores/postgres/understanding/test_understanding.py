@@ -24,7 +24,7 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 OFF, LOCAL, PROVIDER = AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER
 
 
-async def followed(system: SystemStores, *policies: AiPolicy) -> tuple[ChannelId, list[TenantId]]:
+async def follow_channel(system: SystemStores, *policies: AiPolicy) -> tuple[ChannelId, list[TenantId]]:
     channel_id, tenants = await make_channel(system), []
     for policy in policies:
         tenants.append(await make_tenant(system))
@@ -46,7 +46,7 @@ async def followed(system: SystemStores, *policies: AiPolicy) -> tuple[ChannelId
 async def test_a_public_channel_goes_by_the_most_generous_and_a_private_one_by_the_strictest(
     system: SystemStores, admin: Admin, policies: tuple[AiPolicy, ...], public: AiPolicy, private: AiPolicy
 ) -> None:
-    channel_id, _ = await followed(system, *policies)
+    channel_id, _ = await follow_channel(system, *policies)
     assert (await system.ai_policies.of_channel(channel_id)).policy is public
     await admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", channel_id)
     assert (await system.ai_policies.of_channel(channel_id)).policy is private
@@ -55,7 +55,9 @@ async def test_a_public_channel_goes_by_the_most_generous_and_a_private_one_by_t
 
 
 async def test_payers_are_those_who_want_a_provider_and_agreed(system: SystemStores, admin: Admin) -> None:
-    channel_id, (first, second, _third, silent) = await followed(system, PROVIDER, PROVIDER, LOCAL, PROVIDER)
+    channel_id, (first, second, _third, silent) = await follow_channel(
+        system, PROVIDER, PROVIDER, LOCAL, PROVIDER
+    )
     await system.ai_policies.withdraw(silent)
     assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (first, second))
     await admin.execute("UPDATE subscriptions SET active = false WHERE tenant_id = $1", first)
@@ -73,7 +75,7 @@ async def test_the_first_answer_is_kept_and_a_refusal_is_an_answer(system: Syste
     }
 
 
-async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[PendingImprovement]:
+async def store_pending(system: SystemStores, *ages: timedelta, work: str) -> list[PendingImprovement]:
     """Stored posts of these ages that a provider shall improve."""
     channel_id, now = await make_channel(system), datetime.now(UTC)
     posts = [
@@ -90,11 +92,11 @@ async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_w
     system: SystemStores, admin: Admin
 ) -> None:
     work = f"tags {fresh_number()}"
-    old, middle, new = await posted(system, 3 * HOUR, 2 * HOUR, HOUR, work=work)
+    old, middle, new = await store_pending(system, 3 * HOUR, 2 * HOUR, HOUR, work=work)
     await system.provider_wanted.add(new, old, middle)
     assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (new, middle)
     assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (old,)
-    await system.provider_wanted.done([new])
+    await system.provider_wanted.finish([new])
     for _ in range(MAX_ATTEMPTS - 1):
         await admin.execute(
             "UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work
@@ -108,15 +110,15 @@ async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_w
 
 async def test_history_waits_for_news_in_whoever_s_hands_they_are(system: SystemStores) -> None:
     store, work = system.provider_wanted, f"tags {fresh_number()}"
-    history, news, newest = await posted(system, 30 * HOUR, 2 * HOUR, HOUR, work=work)
+    history, news, newest = await store_pending(system, 30 * HOUR, 2 * HOUR, HOUR, work=work)
     assert await store.take(work, limit=1, lease=MINUTE) == (newest,)
     assert await store.take(work, limit=9, lease=MINUTE) == (news,)
     assert await store.take(work, limit=9, lease=MINUTE) == ()
-    await store.done([newest])
+    await store.finish([newest])
     assert await store.take(work, limit=9, lease=MINUTE) == ()
     await store.put_back([news], pause=MINUTE)  # the provider is away
     assert await store.take(work, limit=9, lease=MINUTE) == ()
-    await store.done([news])
+    await store.finish([news])
     assert await store.take(work, limit=9, lease=MINUTE) == (history,)
 
 
@@ -124,7 +126,7 @@ async def test_history_does_not_wait_for_news_that_are_set_aside_or_fail_again_a
     system: SystemStores, admin: Admin
 ) -> None:
     store, work = system.provider_wanted, f"tags {fresh_number()}"
-    poor, broken, history = await posted(system, HOUR, 2 * HOUR, 30 * HOUR, work=work)
+    poor, broken, history = await store_pending(system, HOUR, 2 * HOUR, 30 * HOUR, work=work)
     for _ in range(HOLDS_UP):
         assert await store.take(work, limit=9, lease=MINUTE) == (poor, broken)
         await store.put_back([poor], pause=timedelta(), is_set_aside=True)
@@ -141,7 +143,7 @@ async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothin
     system: SystemStores,
 ) -> None:
     store, work, given = system.provider_wanted, f"tags {fresh_number()}", list[PendingImprovement]()
-    wanted = await posted(
+    wanted = await store_pending(
         system,
         *[number * timedelta(minutes=1) for number in range(60)],
         *[(30 + number) * HOUR for number in range(40)],
@@ -153,7 +155,7 @@ async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothin
             taken = await store.take(work, limit=3, lease=MINUTE)
             given.extend(taken)
             await asyncio.sleep(0)
-            await store.done(taken)
+            await store.finish(taken)
 
     async with asyncio.timeout(60):
         await asyncio.gather(*(work_off() for _ in range(8)))

@@ -16,7 +16,7 @@ def proposal(tag: str, channel: int, text: int, topic: str = "city") -> Proposal
 
 
 async def active(system: SystemStores, tag: str) -> bool:
-    return tag in (await system.vocabularies.current()).of("ru")
+    return tag in (await system.vocabularies.current()).tags_of("ru")
 
 
 async def test_what_several_channels_propose_becomes_a_tag_with_their_topic(system: SystemStores) -> None:
@@ -25,7 +25,7 @@ async def test_what_several_channels_propose_becomes_a_tag_with_their_topic(syst
         assert await system.vocabularies.propose([proposal(tag, channel, channel, "transport")]) == ()
     assert not await active(system, tag)
     assert await system.vocabularies.propose([proposal(tag, 99, 99, "city")]) == (tag,)
-    assert (await system.vocabularies.current()).of("ru")[tag] == "transport"
+    assert (await system.vocabularies.current()).tags_of("ru")[tag] == "transport"
     (line,) = [line for line in await system.vocabularies.lines("ru") if line.tag == tag]
     assert (line.state, line.posts, line.channels) == (TagState.ACTIVE, 5, 5)
 

@@ -9,6 +9,11 @@ from zoneinfo import ZoneInfo
 from fastapi import Query
 from pydantic import AfterValidator, Field
 
+from telegram_assistant.api.endpoints.channels.coverage import (
+    LINE_EXAMPLE,
+    CoverageSummaryResponse,
+    coverage_response,
+)
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, ResponseModel, Storable
@@ -17,8 +22,8 @@ from telegram_assistant.domain.channels.health import ChannelHealth
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.channels.activity import ActiveChannel, channel_with_activity
-from telegram_assistant.features.channels.parked import parked_channels, release
-from telegram_assistant.settings import known_zone
+from telegram_assistant.features.channels.parked import find_parked_channels, release
+from telegram_assistant.settings import check_zone
 from telegram_assistant.stores.postgres.channels.schedule import Parked
 
 area = Area(
@@ -32,6 +37,7 @@ ACTIVITY_EXAMPLE = {
     "channel_id": 1234567890,
     "title": "City news",
     "health": {"state": "well", "why": None, "next": None},
+    "coverage": LINE_EXAMPLE,
     "activity": {
         "followed_at": "2026-10-01T09:30:00Z",
         "since": "2026-10-18T08:00:00Z",
@@ -43,7 +49,7 @@ ACTIVITY_EXAMPLE = {
             "since": "2026-11-08T08:00:00Z",
             "promised_seconds": 1800.0,
             "posts": 1,
-            "kept": 1,
+            "on_time": 1,
             "median_seconds": 95.0,
             "slowest_seconds": 95.0,
         },
@@ -51,6 +57,7 @@ ACTIVITY_EXAMPLE = {
         "edited": 3,
         "deleted": 0,
     },
+    "same_owner": [{"channel_id": 1234567891, "title": "City news live"}],
 }
 
 
@@ -77,7 +84,7 @@ class FreshnessResponse(ResponseModel):
     since: datetime
     promised_seconds: float
     posts: int
-    kept: int
+    on_time: int
     median_seconds: float | None
     slowest_seconds: float | None
 
@@ -99,13 +106,24 @@ class ActivityResponse(ResponseModel):
     deleted: int
 
 
+class SisterChannelResponse(ResponseModel):
+    """Another channel that you follow."""
+
+    channel_id: int
+    title: str
+
+
 class ChannelActivityResponse(ResponseModel):
-    """A channel with its health and activity. `activity` is null while the channel is suspended."""
+    """A channel with its health, coverage and activity. The last two are null while it is suspended."""
 
     channel_id: int
     title: str
     health: HealthResponse
+    coverage: CoverageSummaryResponse | None
     activity: ActivityResponse | None
+    same_owner: list[SisterChannelResponse] = Field(
+        description="Channels of the same owner, as far as your posts show: in stories they count once."
+    )
 
 
 @area.get("/channels/{channel_id}/activity", scope=KeyScope.READ, example=ACTIVITY_EXAMPLE)
@@ -114,7 +132,7 @@ async def get_channel_activity(
     channel_id: ChannelNumber,
     zone: Annotated[
         Storable,
-        AfterValidator(known_zone),
+        AfterValidator(check_zone),
         Query(max_length=64, description="Time zone of the hours, like Europe/Moscow."),
     ] = "UTC",
 ) -> ChannelActivityResponse:
@@ -133,9 +151,14 @@ def _response(active: ActiveChannel, context: Context) -> ChannelActivityRespons
         channel_id=active.channel.channel_id,
         title=active.channel.title,
         health=HealthResponse(
-            state=report.health, why=context.say(report.why), next=context.say(report.next)
+            state=report.health, why=context.translate(report.why), next=context.translate(report.next)
         ),
+        coverage=coverage_response(active.coverage.channel, context) if active.coverage else None,
         activity=_activity(active.activity) if active.activity else None,
+        same_owner=[
+            SisterChannelResponse(channel_id=sister.channel_id, title=sister.title)
+            for sister in active.sisters
+        ],
     )
 
 
@@ -156,7 +179,7 @@ def _activity(activity: ChannelActivity) -> ActivityResponse:
             since=fresh.since,
             promised_seconds=fresh.promised.total_seconds(),
             posts=fresh.posts,
-            kept=fresh.kept,
+            on_time=fresh.on_time,
             median_seconds=fresh.median_seconds,
             slowest_seconds=fresh.slowest_seconds,
         ),
@@ -203,8 +226,8 @@ async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
     """List parked channels."""
     return ParkedChannelsResponse(
         items=[
-            _parked(parked_channel, context)
-            for parked_channel in await parked_channels(stores=context.stores)
+            _parked_response(parked_channel, context)
+            for parked_channel in await find_parked_channels(stores=context.stores)
         ]
     )
 
@@ -224,11 +247,11 @@ async def release_parked_channel(context: Context, channel_id: ChannelNumber) ->
     return ReleaseResponse(channel_id=channel_id, status="released")
 
 
-def _parked(parked: Parked, context: Context) -> ParkedItemResponse:
+def _parked_response(parked: Parked, context: Context) -> ParkedItemResponse:
     return ParkedItemResponse(
         channel_id=parked.channel_id,
         title=parked.title,
-        reason=context.say(parked.reason),
+        reason=context.translate(parked.reason),
         until=parked.until,
         failures=parked.failures,
     )

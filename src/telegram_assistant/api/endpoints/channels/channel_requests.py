@@ -5,7 +5,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path, Query
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field
 
 from telegram_assistant.api.endpoints.channels.channels import (
     FOLLOW_EXAMPLE,
@@ -20,18 +20,16 @@ from telegram_assistant.api.schemas import (
     CursorText,
     Id,
     Limit,
-    Micros,
     PageResponse,
     RequestModel,
     ResponseModel,
-    read_cursor,
-    write_cursor,
+    read_moment_cursor,
+    write_moment_cursor,
 )
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features.channels.channel_requests import (
     RequestStatus,
@@ -46,7 +44,6 @@ from telegram_assistant.features.channels.joined_channels import (
     follow_picked,
     list_joined,
 )
-from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 
 area = Area(
@@ -55,7 +52,6 @@ area = Area(
     "Joined channels, to pick from.",
 )
 
-CURSOR = TypeAdapter(tuple[Micros, UUID])
 REQUEST_EXAMPLE = {
     "request_id": "6f6e2d5e-3f0f-4a7e-9a75-0b6d5a1f2c3d",
     "reference": "@citynews",
@@ -183,11 +179,15 @@ async def list_channel_requests(
     after 30 days.
     """
     page = await list_requests(
-        state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor)
+        state,
+        requests=context.stores.requests,
+        now=context.now,
+        limit=limit,
+        before=read_moment_cursor(cursor),
     )
     return ChannelRequestsResponse(
         items=[_response(request, context) for request in page.requests],
-        next=_write_cursor(page.next) if page.next else None,
+        next=write_moment_cursor(page.next),
     )
 
 
@@ -257,9 +257,9 @@ async def follow_joined_channels(context: Context, body: PickRequest) -> FollowR
     This needs no request to Telegram. A channel that is not in the list is refused, and does not affect the
     others.
     """
-    wanted = Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"channel_ids"}))
+    subscription = Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"channel_ids"}))
     requested = await follow_picked(
-        [ChannelId(channel_id) for channel_id in body.channel_ids], wanted, stores=context.stores
+        [ChannelId(channel_id) for channel_id in body.channel_ids], subscription, stores=context.stores
     )
     context.note(channel_ids=list(body.channel_ids))
     return FollowResponse(items=[result_response(request, context) for request in requested])
@@ -269,10 +269,10 @@ def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse
     request, expected = status.request, status.expected
     return ChannelRequestResponse(
         request_id=request.request_id,
-        reference=context.say(request.shown),
+        reference=context.translate(request.display_text),
         kind=request.kind,
         state=request.state,
-        reason=context.say(status.reason),
+        reason=context.translate(status.reason),
         next_try_at=expected.next_try_at if expected else None,
         estimated_end=expected.estimated_end if expected else None,
         channel_id=request.channel_id,
@@ -301,12 +301,3 @@ def _joined_response(joined: JoinedList, context: Context) -> JoinedChannelsResp
             _response(account.status, context) for account in joined.accounts if account.status is not None
         ],
     )
-
-
-def _read_cursor(text: str | None) -> RequestCursor | None:
-    read = read_cursor(text, CURSOR)
-    return None if read is None else RequestCursor(moment(read[0]), read[1])
-
-
-def _write_cursor(cursor: RequestCursor) -> str:
-    return write_cursor(micros(cursor.created_at), str(cursor.request_id))

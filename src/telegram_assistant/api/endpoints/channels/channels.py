@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Query
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from telegram_assistant.api.ingest import PollRequest
+from telegram_assistant.api.ingest_endpoints import PollRequest
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import (
@@ -209,9 +209,12 @@ async def list_channels(
 ) -> ChannelsResponse:
     """List followed channels."""
     filters = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
-    read = read_cursor(cursor, CURSOR)
+    position = read_cursor(cursor, CURSOR)
     page = await list_followed(
-        filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None
+        filters,
+        followed=context.stores.followed,
+        limit=limit,
+        after=ChannelId(position[0]) if position else None,
     )
     return ChannelsResponse(
         items=[_channel_response(channel, context) for channel in page.channels],
@@ -290,7 +293,7 @@ async def poll_channel(
     await poll_own(
         ChannelId(channel_id),
         mode=poll_request.mode,
-        first=poll_request.first,
+        first=poll_request.is_first,
         followed=context.stores.followed,
     )
     return PollResponse(channel_id=channel_id, status="scheduled")
@@ -298,16 +301,16 @@ async def poll_channel(
 
 def _channel_response(channel: FollowedChannel, context: Context) -> ChannelResponse:
     return ChannelResponse.model_validate(
-        {**asdict(channel), "suspended_reason": context.say(channel.suspended_reason)}
+        {**asdict(channel), "suspended_reason": context.translate(channel.suspended_reason)}
     )
 
 
 def result_response(requested: RequestedChannel, context: Context) -> FollowResultResponse:
     accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
     return FollowResultResponse(
-        reference=context.say(requested.written),
+        reference=context.translate(requested.written),
         status=FollowStatus.REFUSED if requested.refused else accepted,
         request_id=requested.request_id,
         channel_id=requested.followed.channel_id if requested.followed else None,
-        why=context.say(requested.refused),
+        why=context.translate(requested.refused),
     )

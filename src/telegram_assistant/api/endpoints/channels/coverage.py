@@ -24,9 +24,9 @@ from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.channels.coverage import (
     CoveragePlace,
     FullCoverage,
-    coverage_of,
     coverage_of_all,
     describe_coverage,
+    load_coverage,
 )
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 
@@ -125,11 +125,11 @@ async def list_coverage(
     cursor: CursorText = None,
 ) -> CoverageResponse:
     """List how complete each followed channel is, and why posts are missing."""
-    read = read_cursor(cursor, CURSOR)
-    after = CoveragePlace(read[0], ChannelId(read[1])) if read else None
+    position = read_cursor(cursor, CURSOR)
+    after = CoveragePlace(position[0], ChannelId(position[1])) if position else None
     page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
     return CoverageResponse(
-        items=[_line(channel, context) for channel in page.channels],
+        items=[coverage_response(channel, context) for channel in page.channels],
         next=write_cursor(page.next.title, page.next.channel_id) if page.next else None,
         complete=page.complete,
         states=dict(page.states),
@@ -153,28 +153,29 @@ async def list_coverage(
 )
 async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> ChannelCoverageResponse:
     """Get the verified and the missing message ids of a channel."""
-    return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores), context)
+    return _in_full(await load_coverage(ChannelId(channel_id), stores=context.stores), context)
 
 
 def _in_full(coverage: FullCoverage, context: Context) -> ChannelCoverageResponse:
     return ChannelCoverageResponse(
-        channel=_line(coverage.channel, context), ledger=_ledger(coverage.ledger) if coverage.ledger else None
+        channel=coverage_response(coverage.channel, context),
+        ledger=_ledger(coverage.ledger) if coverage.ledger else None,
     )
 
 
-def _line(coverage: ChannelCoverage, context: Context) -> CoverageSummaryResponse:
+def coverage_response(coverage: ChannelCoverage, context: Context) -> CoverageSummaryResponse:
     return CoverageSummaryResponse(
         channel_id=coverage.channel_id,
         title=coverage.title,
         state=coverage.status.state,
         complete=coverage.status.state is CoverageState.COMPLETE,
-        why=context.say(coverage.status.why) or "",
+        why=context.translate(coverage.status.why) or "",
         until=coverage.status.until,
         floor_at=coverage.floor_at,
         newest_posted_at=coverage.newest_posted_at,
         checked_at=coverage.last_polled_at,
         missing_ids=coverage.missing_ids,
-        summary=context.say(describe_coverage(coverage)),
+        summary=context.translate(describe_coverage(coverage)),
     )
 
 

@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import Moment, RequestModel, ResponseModel, Storable
-from telegram_assistant.domain.digests.plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan
+from telegram_assistant.domain.digests.plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, make_plan
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
@@ -26,16 +26,21 @@ DAY = timedelta(days=1)
 EXAMPLE = {
     "novelty": "new",
     "headline": "The bridge is open again",
+    "before": "The bridge is closed to trucks until April",
     "link": "https://news.example/t/0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10/story/1234567890/42",
     "sentences": [
-        {"text": "Cars cross it since six in the morning.", "post_ids": ["1234567890/42"], "others_say": []}
+        {
+            "text": "Cars cross it since six in the morning.",
+            "post_ids": ["1234567890/42"],
+            "conflicting_values": [],
+        }
     ],
     "channels": ["City news", "Traffic"],
     "first_posted_at": "2026-11-16T06:10:00Z",
     "post_ids": ["1234567890/42", "1234567891/7"],
     "model": "",
-    "replaced": 0,
-    "left_out": [],
+    "replaced_count": 0,
+    "rejected_reasons": [],
 }
 
 
@@ -83,7 +88,7 @@ class DigestPlanResponse(ResponseModel):
         "since": "2026-11-15T08:00:00Z",
         "until": "2026-11-16T08:00:00Z",
         "items": [EXAMPLE],
-        "beyond": 3,
+        "more_count": 3,
     },
     is_expensive=True,
 )
@@ -104,13 +109,13 @@ async def get_digest(
     """
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
     here = f"{context.app.settings.pages_url}/t/{context.caller.tenant}"
-    return digest_response(digest, digest_id=None, here=here, say=context.say)
+    return digest_response(digest, digest_id=None, here=here, say=context.translate)
 
 
 @area.get("/digest/plan", scope=KeyScope.READ, example=PLAN_EXAMPLE)
 async def get_digest_plan(context: Context) -> DigestPlanResponse:
     """Get when your digests come, and where they go. Needs a key of a person."""
-    return _plan(await context.own.digests.plan())
+    return plan_response(await digests.get_plan(digests=context.own.digests))
 
 
 @area.put("/digest/plan", scope=KeyScope.WRITE, example=PLAN_EXAMPLE, also=(404,))
@@ -121,19 +126,13 @@ async def set_digest_plan(context: Context, body: DigestPlanRequest) -> DigestPl
     not sent.
     """
     context.note(times=[f"{clock_time:%H:%M}" for clock_time in body.times], receivers=len(body.receivers))
-    plan = await digests.set_plan(
-        [f"{clock_time:%H:%M}" for clock_time in body.times],
-        [str(day) for day in body.weekdays],
-        body.length,
-        zone=body.zone,
-        stores=context.stores,
-        digests=context.own.digests,
-        receivers=body.receivers,
+    plan = make_plan(
+        body.times, weekdays=body.weekdays, length=body.length, zone=body.zone, receivers=body.receivers
     )
-    return _plan(plan)
+    return plan_response(await digests.set_plan(plan, stores=context.stores, digests=context.own.digests))
 
 
-def _plan(plan: DigestPlan) -> DigestPlanResponse:
+def plan_response(plan: DigestPlan) -> DigestPlanResponse:
     return DigestPlanResponse(
         times=[f"{clock_time:%H:%M}" for clock_time in plan.times],
         weekdays=sorted(plan.weekdays),

@@ -116,7 +116,7 @@ async def list_interests(context: Context) -> InterestsResponse:
 
     This is also their export: nothing else is kept.
     """
-    own_interests, opinions = await interests.all_of(context.own.interests)
+    own_interests, opinions = await interests.load_interests(context.own.interests)
     return InterestsResponse(
         items=[_interest(interest) for interest in own_interests],
         feedback=[_feedback(opinion) for opinion in opinions],
@@ -143,7 +143,7 @@ async def reset_interests(context: Context) -> None:
 
     Muted stories come back.
     """
-    await context.own.interests.reset()
+    await interests.reset_interests(interests=context.own.interests)
 
 
 @area.put(

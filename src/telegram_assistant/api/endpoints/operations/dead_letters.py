@@ -75,9 +75,12 @@ async def list_dead_letters(
     cursor: CursorText = None,
 ) -> DeadLettersResponse:
     """List dead letters, newest first."""
-    read = read_cursor(cursor, CURSOR)
+    position = read_cursor(cursor, CURSOR)
     page = await list_letters(
-        letters=context.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None
+        letters=context.app.api.dead_letters,
+        stage=stage,
+        limit=limit,
+        before=position[0] if position else None,
     )
     return DeadLettersResponse(
         items=[_brief(letter) for letter in page.letters], next=write_cursor(page.next) if page.next else None

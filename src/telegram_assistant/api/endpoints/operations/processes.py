@@ -15,7 +15,7 @@ from telegram_assistant.features.operations.overview import (
     ProcessState,
     StageOverview,
     installation_overview,
-    known_processes,
+    load_processes,
     missing_roles,
     running_processes,
     troubles_of,
@@ -187,7 +187,7 @@ async def list_processes(
     state: Annotated[ProcessState | None, Query(description="Only processes in this state.")] = None,
 ) -> ProcessesResponse:
     """List the processes of the installation."""
-    overviews = await known_processes(processes=context.app.api.processes)
+    overviews = await load_processes(processes=context.app.api.processes)
     return ProcessesResponse(
         items=[_process(overview) for overview in overviews if state in {None, overview.state}],
         missing_roles=list(missing_roles(overviews)),
@@ -209,7 +209,7 @@ async def list_stages(context: Context) -> StageStatusesResponse:
 @area.get("/operations/resources", scope=KeyScope.OPERATE, example=RESOURCES_EXAMPLE)
 async def show_resources(context: Context) -> ResourcesResponse:
     """Show the memory of Redis and the disks, and whether downloads wait for room."""
-    processes = await known_processes(processes=context.app.api.processes)
+    processes = await load_processes(processes=context.app.api.processes)
     resources = resources_of(running_processes(processes))
     return ResourcesResponse(
         redis=None if resources.redis is None else _redis_memory(resources.redis),

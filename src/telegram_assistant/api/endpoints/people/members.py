@@ -7,6 +7,8 @@ from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
+from telegram_assistant.features.people import members
+from telegram_assistant.features.search.saved import list_searches
 
 area = Area("People", "The people of a tenant, and the searches that they keep.")
 
@@ -61,16 +63,16 @@ class SavedSearchesResponse(ResponseModel):
 @area.get("/members", scope=KeyScope.ADMIN, example={"items": [MEMBER_EXAMPLE]})
 async def list_members(context: Context) -> MembersResponse:
     """List the people of your tenant and their roles."""
-    members = await context.stores.members.all()
+    listed_members = await members.list_members(members=context.stores.members)
     return MembersResponse(
-        items=[MemberResponse.model_validate(member, from_attributes=True) for member in members]
+        items=[MemberResponse.model_validate(member, from_attributes=True) for member in listed_members]
     )
 
 
 @area.get("/saved-searches", scope=KeyScope.READ, example={"items": [SEARCH_EXAMPLE]})
 async def list_saved_searches(context: Context) -> SavedSearchesResponse:
     """List the searches that your tenant keeps."""
-    searches = await context.stores.saved_searches.all()
+    searches = await list_searches(stores=context.stores)
     return SavedSearchesResponse(
         items=[SavedSearchResponse.model_validate(search, from_attributes=True) for search in searches]
     )

@@ -128,12 +128,12 @@ async def list_changes(
         after=_read_cursor(cursor),
     )
     return QuietChangesResponse(
-        items=[_response(change, context.say) for change in page.changes],
+        items=[_response(change, context.translate) for change in page.changes],
         next=_write_cursor(page.next) if page.next else None,
     )
 
 
-def _response(described: DescribedChange, say: Callable[[Reason], str]) -> QuietChangeResponse:
+def _response(described: DescribedChange, translate: Callable[[Reason], str]) -> QuietChangeResponse:
     change = described.change
     return QuietChangeResponse(
         post_id=str(change.post_id),
@@ -148,7 +148,7 @@ def _response(described: DescribedChange, say: Callable[[Reason], str]) -> Quiet
         difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in described.pieces],
         meaning=[
             MeaningChangeResponse(
-                kind=meaning.kind, before=meaning.before, after=meaning.after, words=say(meaning.words)
+                kind=meaning.kind, before=meaning.before, after=meaning.after, words=translate(meaning.words)
             )
             for meaning in described.meaning
         ],
@@ -156,10 +156,10 @@ def _response(described: DescribedChange, say: Callable[[Reason], str]) -> Quiet
 
 
 def _read_cursor(text: str | None) -> ChangeCursor | None:
-    read = read_cursor(text, CURSOR)
-    if read is None:
+    position = read_cursor(text, CURSOR)
+    if position is None:
         return None
-    score, changed_at, channel_id, message_id, is_deletion, revision = read
+    score, changed_at, channel_id, message_id, is_deletion, revision = position
     return ChangeCursor(
         score, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision
     )

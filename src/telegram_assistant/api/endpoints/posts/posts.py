@@ -18,8 +18,8 @@ from telegram_assistant.features.posts.posts import (
     DescribedVersion,
     FullPost,
     ReadPage,
+    load_versions,
     post_in_full,
-    versions_of,
 )
 from telegram_assistant.stores.postgres.posts.post_details import PostMediaDetails
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment
@@ -211,7 +211,9 @@ async def get_post_versions(
     context: Context, channel_id: ChannelNumber, message_id: MessageNumber
 ) -> PostVersionsResponse:
     """List the versions of a post's text, with word-by-word differences."""
-    versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
+    versions = await load_versions(
+        PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores
+    )
     return PostVersionsResponse(items=[_version_response(version) for version in versions])
 
 
@@ -240,12 +242,12 @@ def _details_response(full: FullPost, context: Context) -> PostDetailsResponse:
 
 
 def _media_response(media: PostMediaDetails, context: Context) -> MediaResponse:
-    why = context.say(media.why)
+    why = context.translate(media.why)
     return MediaResponse.model_validate({**asdict(media), "reason": media.skipped or why, "why": why})
 
 
 def _page_response(page: ReadPage, context: Context) -> LinkedPageResponse:
-    return LinkedPageResponse.model_validate({**asdict(page), "why": context.say(page.why)})
+    return LinkedPageResponse.model_validate({**asdict(page), "why": context.translate(page.why)})
 
 
 def _analysis_response(result: Enrichment | None) -> AnalysisResponse | None:

@@ -25,9 +25,9 @@ from telegram_assistant.api.story_summaries import (
     CitedSentenceResponse,
     StorySummaryResponse,
     WrittenSummaryResponse,
-    cited_response,
+    cited_sentence_response,
     summary_response,
-    written_response,
+    written_summary_response,
 )
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
@@ -39,8 +39,11 @@ from telegram_assistant.features.stories.stories import (
     ListedStory,
     StoryChannel,
     TextChange,
+    choose_grouping,
+    put_back,
     recent_stories,
     story_around,
+    take_out,
 )
 from telegram_assistant.features.stories.telling import StoryTelling
 from telegram_assistant.reasons import Reason
@@ -57,6 +60,8 @@ class StoryResponse(ResponseModel):
 
     story_id: str
     headline: str
+    before: str = Field(description="The headline until the state changed; empty if it did not.")
+    state_at: datetime | None = Field(description="When the state changed to what `headline` says.")
     sentences: list[CitedSentenceResponse]
     channels: list[str] = Field(description="Titles of the channels, the one that was first first.")
     posts: int
@@ -90,6 +95,7 @@ class StoryPostResponse(ResponseModel):
     text: str
     how: LinkKind | None
     follows: str | None
+    is_apart: bool = Field(description="Whether your tenant took it out of its story.")
 
 
 class StorySourceResponse(ResponseModel):
@@ -152,6 +158,8 @@ class GroupingResponse(ResponseModel):
 STORY_EXAMPLE = {
     "story_id": "1234567890/42",
     "headline": "The bridge is closed to trucks until April",
+    "before": "",
+    "state_at": None,
     "sentences": [
         {
             "text": "An inspection has found cracks in two piers.",
@@ -176,6 +184,7 @@ POST_EXAMPLE = {
     "text": "The bridge is closed to trucks until April. An inspection has found cracks in two piers.",
     "how": "rewrite",
     "follows": "1234567890/42",
+    "is_apart": False,
 }
 SOURCE_EXAMPLE = {
     "channel_id": 1234567890,
@@ -219,7 +228,9 @@ async def list_stories(
     recent = await recent_stories(
         since or context.now - THREE_DAYS, stores=context.stores, now=context.now, folder=folder, limit=limit
     )
-    return StoriesResponse(grouping=recent.grouping, items=[_listed(story) for story in recent.stories])
+    return StoriesResponse(
+        grouping=recent.grouping, items=[story_response(story) for story in recent.stories]
+    )
 
 
 @area.get("/stories/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
@@ -232,7 +243,7 @@ async def get_story(
     Posts that hold together only through posts that you cannot see are separate stories.
     """
     full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    return full_response(full, context.say)
+    return full_response(full, context.translate)
 
 
 @area.put("/stories/grouping", scope=KeyScope.WRITE, example={"grouping": "strict"})
@@ -241,12 +252,39 @@ async def choose_story_grouping(context: Context, choice: GroupingRequest) -> Gr
 
     It holds for the whole tenant, at once.
     """
-    await context.stores.stories.choose_grouping(choice.grouping)
+    await choose_grouping(choice.grouping, stores=context.stores)
     context.note(grouping=choice.grouping.value)
     return GroupingResponse(grouping=choice.grouping)
 
 
-def _listed(listed: ListedStory) -> StoryResponse:
+@area.put(
+    "/stories/{channel_id}/{message_id}/apart",
+    scope=KeyScope.WRITE,
+    example=None,
+    status=204,
+    also=(409,),
+)
+async def take_post_out(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> None:
+    """Take a post out of its story: it is about something else.
+
+    The whole tenant is shown it alone from now on, also after posts are grouped again. Other tenants notice
+    nothing.
+    """
+    post_id = PostId(ChannelId(channel_id), MessageId(message_id))
+    await take_out(post_id, stores=context.stores)
+    context.note(post=str(post_id))
+
+
+@area.delete("/stories/{channel_id}/{message_id}/apart", scope=KeyScope.WRITE)
+async def put_post_back(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> None:
+    """Let a post that was taken out join its story again."""
+    post_id = PostId(ChannelId(channel_id), MessageId(message_id))
+    await put_back(post_id, stores=context.stores)
+    context.note(post=str(post_id))
+
+
+def story_response(listed: ListedStory) -> StoryResponse:
+    """A story of a list."""
     return _response(listed.story, listed.telling)
 
 
@@ -254,7 +292,9 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
     return StoryResponse(
         story_id=str(story.story_id),
         headline=telling.headline,
-        sentences=[cited_response(sentence) for sentence in telling.sentences],
+        before=telling.before,
+        state_at=telling.state_at,
+        sentences=[cited_sentence_response(sentence) for sentence in telling.sentences],
         channels=[post.channel for post in story.first_of_channels],
         posts=len(story.posts),
         first_posted_at=story.first.posted_at,
@@ -263,11 +303,11 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
     )
 
 
-def full_response(full: FullStory, say: Callable[[Reason], str]) -> FullStoryResponse:
+def full_response(full: FullStory, translate: Callable[[Reason], str]) -> FullStoryResponse:
     return FullStoryResponse(
         story=_response(full.story, full.telling),
         summary=summary_response(full.summary) if full.summary else None,
-        written=written_response(full.written, say) if full.written else None,
+        written=written_summary_response(full.written, translate) if full.written else None,
         posts=[_post(post, full.story) for post in full.story.posts],
         sources=[_source(source) for source in full.sources],
         changes=[_change(change) for change in full.changes],
@@ -294,6 +334,7 @@ def _post(post: VisiblePost, story: VisibleStory) -> StoryPostResponse:
         text=post.text,
         how=link.kind if link else None,
         follows=str(link.other) if link else None,
+        is_apart=post.is_apart,
     )
 
 

@@ -3,7 +3,11 @@
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, ResponseModel
-from telegram_assistant.api.story_summaries import WRITTEN_EXAMPLE, WrittenSummaryResponse, written_response
+from telegram_assistant.api.story_summaries import (
+    WRITTEN_EXAMPLE,
+    WrittenSummaryResponse,
+    written_summary_response,
+)
 from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, OfferResponse, offer_response
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -60,8 +64,10 @@ async def write_story_summary(
         before_waiting=context.leave_queue,
     )
     return SummaryWritingResponse(
-        written=None if writing.written is None else written_response(writing.written, context.say),
-        fallback=None if writing.fallback is None else context.say(writing.fallback),
+        written=None
+        if writing.written is None
+        else written_summary_response(writing.written, context.translate),
+        fallback=None if writing.fallback is None else context.translate(writing.fallback),
     )
 
 

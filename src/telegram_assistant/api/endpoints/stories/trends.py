@@ -11,7 +11,7 @@ from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.stories.keywords import KeywordKind, WrittenKeyword
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend
-from telegram_assistant.features.stories.trends import Trend, all_trends
+from telegram_assistant.features.stories.trends import Trend, Trends, all_trends
 
 area = Area(
     "Trends",
@@ -116,6 +116,10 @@ async def list_trends(
     They are counted from the posts at this moment; days at 00:00 UTC.
     """
     trends = await all_trends(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
+    return trends_response(trends)
+
+
+def trends_response(trends: Trends) -> TrendsResponse:
     return TrendsResponse(
         items=[_story(story) for story in trends.stories],
         keywords=[_trend(keyword) for keyword in trends.keywords],

@@ -3,30 +3,27 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import (
     CursorText,
     Limit,
-    Micros,
     PageResponse,
     ResponseModel,
-    read_cursor,
-    write_cursor,
+    read_moment_cursor,
+    write_moment_cursor,
 )
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.tenants.audit import newest_changes
-from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
+from telegram_assistant.stores.postgres.tenants.audit import AuditEntry
 
 area = Area(
     "Audit log",
     "Changes made through the API, on pages and on the command line, logins, and who they are of.",
 )
 
-CURSOR = TypeAdapter(tuple[Micros, UUID])
 EXAMPLE = {
     "at": "2026-11-15T08:00:00Z",
     "actor": "anna",
@@ -63,10 +60,10 @@ class AuditLogResponse(PageResponse):
 @area.get("/audit-log", scope=KeyScope.ADMIN, example={"items": [EXAMPLE], "next": None})
 async def get_audit_log(context: Context, limit: Limit = 50, cursor: CursorText = None) -> AuditLogResponse:
     """List changes, newest first."""
-    page = await newest_changes(audit=context.stores.audit, limit=limit, before=_read_cursor(cursor))
+    page = await newest_changes(audit=context.stores.audit, limit=limit, before=read_moment_cursor(cursor))
     return AuditLogResponse(
         items=[_response(entry) for entry in page.entries],
-        next=_write_cursor(page.next) if page.next else None,
+        next=write_moment_cursor(page.next),
     )
 
 
@@ -83,12 +80,3 @@ def _response(entry: AuditEntry) -> AuditEntryResponse:
             "facts": change.facts,
         }
     )
-
-
-def _read_cursor(text: str | None) -> AuditCursor | None:
-    read = read_cursor(text, CURSOR)
-    return None if read is None else AuditCursor(moment(read[0]), read[1])
-
-
-def _write_cursor(cursor: AuditCursor) -> str:
-    return write_cursor(micros(cursor.at), str(cursor.entry_id))

@@ -5,25 +5,23 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path
-from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import (
     CursorText,
     Limit,
-    Micros,
     PageResponse,
     RequestModel,
     ResponseModel,
     Storable,
-    read_cursor,
-    write_cursor,
+    read_moment_cursor,
+    write_moment_cursor,
 )
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.tenants.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor
+from telegram_assistant.stores.postgres.tenants.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 area = Area(
@@ -31,7 +29,6 @@ area = Area(
     "API keys of the tenant. Only their hashes are stored: a lost key cannot be recovered, only replaced.",
 )
 
-CURSOR = TypeAdapter(tuple[Micros, UUID])
 KEY_EXAMPLE = {
     "key_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
     "name": "dashboard",
@@ -101,10 +98,8 @@ class CreatedKeyResponse(ResponseModel):
 @area.get("/keys", scope=KeyScope.ADMIN, example={"items": [KEY_EXAMPLE], "next": None})
 async def list_api_keys(context: Context, limit: Limit = 50, cursor: CursorText = None) -> KeysResponse:
     """List the tenant's keys, revoked ones included."""
-    page = await list_keys(keys=context.stores.keys, limit=limit, before=_read_cursor(cursor))
-    return KeysResponse(
-        items=[_response(key) for key in page.keys], next=_write_cursor(page.next) if page.next else None
-    )
+    page = await list_keys(keys=context.stores.keys, limit=limit, before=read_moment_cursor(cursor))
+    return KeysResponse(items=[_response(key) for key in page.keys], next=write_moment_cursor(page.next))
 
 
 @area.post(
@@ -152,12 +147,3 @@ def created_key_response(created: CreatedKey) -> CreatedKeyResponse:
 
 def _response(key: ApiKey) -> KeyResponse:
     return KeyResponse.model_validate(key, from_attributes=True)
-
-
-def _read_cursor(text: str | None) -> KeyCursor | None:
-    read = read_cursor(text, CURSOR)
-    return None if read is None else KeyCursor(moment(read[0]), read[1])
-
-
-def _write_cursor(cursor: KeyCursor) -> str:
-    return write_cursor(micros(cursor.created_at), str(cursor.key_id))

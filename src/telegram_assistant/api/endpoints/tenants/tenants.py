@@ -135,9 +135,9 @@ class MediaQuotaRequest(RequestModel):
 @area.get("/tenants", scope=KeyScope.OPERATE, example={"items": [EXAMPLE], "next": None})
 async def list_tenants(context: Context, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
     """List tenants, ordered by name."""
-    read = read_cursor(cursor, CURSOR)
+    position = read_cursor(cursor, CURSOR)
     page = await tenants.list_tenants(
-        tenants=context.app.api.tenant_operations, limit=limit, after=read[0] if read else None
+        tenants=context.app.api.tenant_operations, limit=limit, after=position[0] if position else None
     )
     return tenants_response(page, settings=context.app.settings)
 

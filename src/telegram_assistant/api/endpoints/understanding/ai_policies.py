@@ -165,9 +165,9 @@ async def choose_default_policy(context: Context, body: AiDefaultRequest) -> AiD
 @area.get("/ai/policies", scope=KeyScope.READ, example={"items": [POLICY_EXAMPLE], "next": None})
 async def list_policies(context: Context, limit: Limit = 50, cursor: CursorText = None) -> PoliciesResponse:
     """List the chosen policy of each followed channel, and the one in force."""
-    read = read_cursor(cursor, CURSOR)
+    position = read_cursor(cursor, CURSOR)
     page = await ai_policies.policies(
-        stores=context.stores, limit=limit, after=ChannelId(read[0]) if read else None
+        stores=context.stores, limit=limit, after=ChannelId(position[0]) if position else None
     )
     return PoliciesResponse(
         items=[_policy(policy) for policy in page.policies],

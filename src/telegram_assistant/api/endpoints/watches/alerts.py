@@ -4,30 +4,26 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import (
     CursorText,
     Limit,
-    Micros,
     Moment,
     PageResponse,
     RequestModel,
     ResponseModel,
-    read_cursor,
-    write_cursor,
+    read_moment_cursor,
+    write_moment_cursor,
 )
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.watches.alert_response import AlertResponse, alert_response
 from telegram_assistant.features.watches.alerts import newest_alerts, see_alerts
-from telegram_assistant.stores.postgres.watches.alerts import AlertCursor
 
 area = Area("Alerts", "What watches have found. A post's text is shown as the tenant sees it now.")
 
-CURSOR = TypeAdapter(tuple[Micros, UUID])
 EXAMPLE = {
     "alert_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f13",
     "watch_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f11",
@@ -41,8 +37,13 @@ EXAMPLE = {
     "channel_id": 1234567890,
     "channel": "City news",
     "post_id": "1234567890/42",
+    "story_id": "1234567890/40",
     "link": "https://t.me/citynews/42",
-    "text": "Snow closes two stations",
+    "text": "Snow closes two stations. Trains turn at the third.",
+    "headline": "Snow closes two stations.",
+    "matches": ["Snow", "stations"],
+    "watch_kind": "words",
+    "watch_query": "snow station",
 }
 
 
@@ -73,16 +74,24 @@ class SeenResponse(ResponseModel):
 async def list_alerts(
     context: Context,
     watch_id: Annotated[UUID | None, Query(description="Only alerts of this watch.")] = None,
-    unread: Annotated[bool, Query(description="Only alerts that nobody has seen.")] = False,  # noqa: FBT002 -- a query parameter
+    unread: Annotated[  # noqa: FBT002 -- a query parameter
+        bool, Query(description="Only alerts that nobody has seen.")
+    ] = False,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> AlertsResponse:
     """List alerts, newest first."""
     page = await newest_alerts(
-        stores=context.stores, limit=limit, watch_id=watch_id, unread_only=unread, after=_read_cursor(cursor)
+        stores=context.stores,
+        limit=limit,
+        watch_id=watch_id,
+        unread_only=unread,
+        after=read_moment_cursor(cursor),
     )
-    following = write_cursor(micros(page.next.created_at), str(page.next.alert_id)) if page.next else None
-    return AlertsResponse(items=[alert_response(alert) for alert in page.alerts], next=following)
+    return AlertsResponse(
+        items=[alert_response(alert, page.stories) for alert in page.alerts],
+        next=write_moment_cursor(page.next),
+    )
 
 
 @area.post("/alerts/seen", scope=KeyScope.WRITE, example={"seen": 2})
@@ -92,8 +101,3 @@ async def see_alerts_of_tenant(context: Context, body: SeenRequest) -> SeenRespo
         body.alert_ids, stores=context.stores, by=context.caller.actor, until=body.until or context.now
     )
     return SeenResponse(seen=seen)
-
-
-def _read_cursor(text: str | None) -> AlertCursor | None:
-    read = read_cursor(text, CURSOR)
-    return None if read is None else AlertCursor(moment(read[0]), read[1])

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import RequestModel, ResponseModel, Storable
-from telegram_assistant.domain.search.query import MAX_CHARACTERS
+from telegram_assistant.domain.search.parsing import MAX_CHARACTERS
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.watches.watch import (
     MAX_NAME_LETTERS,
@@ -25,7 +25,7 @@ from telegram_assistant.domain.watches.watch import (
     WatchTarget,
 )
 from telegram_assistant.features.watches import previews, watches
-from telegram_assistant.settings import known_zone
+from telegram_assistant.settings import check_zone
 
 area = Area("Watches", "What the tenant wants to be told about. A watch raises one alert per story.")
 
@@ -46,6 +46,7 @@ EXAMPLE = {
     "paused_at": None,
     "alerts": 14,
     "unread": 2,
+    "recent": 3,
 }
 PREVIEW_EXAMPLE = {
     "days": 30,
@@ -67,7 +68,7 @@ PREVIEW_EXAMPLE = {
 WatchId = Annotated[
     UUID, Path(description="`watch_id` of the watch.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f11"])
 ]
-ZoneName = Annotated[Storable, Field(max_length=64), AfterValidator(known_zone)]
+ZoneName = Annotated[Storable, Field(max_length=64), AfterValidator(check_zone)]
 
 
 class WatchRequest(RequestModel):
@@ -116,7 +117,9 @@ class WatchRequest(RequestModel):
 
 
 class WatchResponse(ResponseModel):
-    """A watch. `alerts` counts what it has raised, `unread` what nobody has seen yet."""
+    """A watch. `alerts` counts what it has raised, `unread` what nobody has seen yet,
+    `recent` what it has raised about the last seven days.
+    """
 
     watch_id: UUID
     name: str
@@ -134,6 +137,7 @@ class WatchResponse(ResponseModel):
     paused_at: datetime | None
     alerts: int
     unread: int
+    recent: int
 
 
 class WatchesResponse(ResponseModel):
@@ -170,7 +174,8 @@ class WatchPreviewResponse(ResponseModel):
 @area.get("/watches", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_watches(context: Context) -> WatchesResponse:
     """List all watches."""
-    return WatchesResponse(items=[watch_response(watch) for watch in await context.stores.watches.all()])
+    own_watches = await watches.list_watches(stores=context.stores)
+    return WatchesResponse(items=[watch_response(watch) for watch in own_watches])
 
 
 @area.post("/watches", scope=KeyScope.WRITE, example=EXAMPLE, status=201, also=(404,))
@@ -215,7 +220,7 @@ async def preview_watch(
         now=context.now,
         zone=ZoneInfo(context.app.settings.telemetry.time_zone),
     )
-    return _preview_response(preview, trouble=context.say(preview.trouble))
+    return _preview_response(preview, trouble=context.translate(preview.trouble))
 
 
 @area.get("/watches/{watch_id}", scope=KeyScope.READ, example=EXAMPLE)
@@ -274,6 +279,7 @@ def watch_response(watch: Watch) -> WatchResponse:
         paused_at=watch.paused_at,
         alerts=watch.alerts,
         unread=watch.unread,
+        recent=watch.recent,
     )
 
 

@@ -1,40 +1,33 @@
 """`tga accounts`: Telegram accounts."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.accounts import list_accounts
-from telegram_assistant.api.endpoints.tenants.tenants import list_all_accounts
+from telegram_assistant.api.endpoints.accounts import AccountResponse, list_accounts
+from telegram_assistant.api.endpoints.tenants.tenants import TenantAccountsResponse, list_all_accounts
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import ACTOR, record_change, record_operation
 from telegram_assistant.cli.commands.accounts.logins import log_in
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.endpoints import show_endpoint
+from telegram_assistant.cli.environment import console, zone_here
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.accounts.login import LoginWay
-from telegram_assistant.domain.accounts.method_words import words_for
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.accounts.accounts import (
-    AccountHealth,
-    account_health,
+    change_account_state,
+    find_account_owner,
     log_out_account,
     reset_account,
 )
-from telegram_assistant.features.tenants.tenants import all_accounts
-from telegram_assistant.reasons import Reason, quote
-from telegram_assistant.stores.postgres.accounts.accounts import Account
-from telegram_assistant.stores.postgres.accounts.limits import Block
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 from telegram_assistant.telegram.vault import make_key
 
@@ -74,25 +67,21 @@ def login(
     if qr and phone:
         raise typer.BadParameter("a QR code needs no phone number", param_hint="--qr")
     way = LoginWay.QR if qr else LoginWay.PHONE
-    done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone, way=way))
+    account = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone, way=way))
     console.print(
-        f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role starts to use it."
+        f"account {account.account_id} ({account.phone_masked}) is logged in; "
+        "the ingest role starts to use it."
     )
 
 
 @app.command(name="list")
 def show_list(as_json: AsJson = False) -> None:
     """List accounts: the process that uses each, flood waits, and problems."""
-    if as_json:
-        print_endpoint(list_all_accounts)
-        return
+    show_endpoint(list_all_accounts, _print_accounts, as_json=as_json)
 
-    async def read(assembled: App) -> tuple[tuple[Account, ...], tuple[Block, ...], ZoneInfo]:
-        zone = ZoneInfo(assembled.settings.telemetry.time_zone)
-        return await assembled.system.accounts.all(), await assembled.system.limits.blocks(), zone
 
-    accounts, blocks, zone = with_app(read)
-    if not accounts:
+def _print_accounts(response: TenantAccountsResponse) -> None:
+    if not response.items:
         console.print(
             "There are no accounts. Set SESSION_ENCRYPTION_KEY, start the ingest role, "
             "then run `tga accounts login`."
@@ -101,24 +90,16 @@ def show_list(as_json: AsJson = False) -> None:
     table = Table(pad_edge=False)
     for name in ("account", "tenant", "phone", "state", "used by", "flood waits", "why"):
         table.add_column(name)
-    for account in accounts:
-        state = (
-            f"[green]{account.state}[/]"
-            if account.state is AccountState.ACTIVE
-            else f"[yellow]{account.state}[/]"
-        )
-        waits = "\n".join(
-            _describe_block(block, zone) for block in blocks if block.account_id == account.account_id
-        )
-        why = words_of(account.state_reason)
+    for account in sorted(response.items, key=lambda account: account.number):
+        colour = "green" if account.state is AccountState.ACTIVE else "yellow"
         table.add_row(
-            str(account.account_id),
-            account.tenant,
-            account.phone_masked or "–",
-            state,
-            account.lease_owner or "–",
-            waits or "–",
-            why,
+            str(account.number),
+            escape(account.tenant_name),
+            account.phone or "–",
+            f"[{colour}]{account.state}[/]",
+            account.used_by or "–",
+            _flood_waits(account) or "–",
+            escape(account.state_reason or ""),
         )
     console.print(table)
 
@@ -132,45 +113,42 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """Show whether accounts are at risk, why, and what is left of their request budgets."""
-    if as_json:
-        print_endpoint(list_all_accounts if of_all else list_accounts, tenant=tenant)
-        return
-
-    async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
-        now = datetime.now(UTC)
-        if of_all:
-            accounts = await all_accounts(
-                tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now
-            )
-            return [(account.tenant.name, account.health) for account in accounts]
-        known = await tenant_named(assembled, tenant)
-        return [
-            (tenant, health)
-            for health in await account_health(stores=assembled.tenant(known.tenant_id), now=now)
-        ]
-
-    tenant_accounts = with_app(look)
-    if not tenant_accounts:
-        console.print("There are no accounts. `tga accounts login` adds one.")
-    for name, health in tenant_accounts:
-        whose = f" of {escape(name)}" if of_all else ""
-        about = (
-            f"account {health.account.number}{whose} ({health.account.phone_masked or 'no phone'}), "
-            f"reads {health.account.channels} channels"
+    if of_all:
+        show_endpoint(
+            list_all_accounts,
+            lambda response: _print_risks([(account, account.tenant_name) for account in response.items]),
+            as_json=as_json,
+            tenant=tenant,
         )
-        console.print(f"{about}: [{COLOURS[health.verdict.risk]}]{health.verdict.risk}[/]")
-        for reason in health.verdict.reasons:
-            console.print(f"  - {words_of(reason.why)}")
-        for use in health.methods:
+    else:
+        show_endpoint(
+            list_accounts,
+            lambda response: _print_risks([(account, "") for account in response.items]),
+            as_json=as_json,
+            tenant=tenant,
+        )
+
+
+def _print_risks(accounts: Sequence[tuple[AccountResponse, str]]) -> None:
+    """Prints accounts, each with the name of its tenant; "" if it is known."""
+    if not accounts:
+        console.print("There are no accounts. `tga accounts login` adds one.")
+    for account, tenant in accounts:
+        whose = f" of {escape(tenant)}" if tenant else ""
+        about = f"account {account.number}{whose} ({account.phone or 'no phone'})"
+        risk_word = f"[{COLOURS[account.risk]}]{account.risk}[/]"
+        console.print(f"{about}, reads {account.channels} channels: {risk_word}")
+        for reason in account.reasons:
+            console.print(f"  - {escape(reason.why)}")
+        for use in account.methods:
             left = [
                 f"{allowance.left:.0f} of {allowance.at_once:.0f}"
                 for allowance in use.allowances
                 if allowance.left is not None
             ]
             if left:
-                console.print(
-                    f"    {words_of(words_for(use.method))}: {', '.join(left)} at once", style="dim"
-                )
+                method = f"{use.purpose} ({use.method})" if use.purpose else use.method
+                console.print(f"    {escape(method)}: {', '.join(left)} at once", style="dim")
 
 
 @app.command()
@@ -202,7 +180,7 @@ def logout(account: Number) -> None:
     """
 
     async def work(assembled: App) -> None:
-        tenant, public_id = await _whose(assembled, account)
+        tenant, public_id = await _find_owner(assembled, account)
         await log_out_account(
             public_id, by=ACTOR, stores=assembled.tenant(tenant.tenant_id), now=datetime.now(UTC)
         )
@@ -220,7 +198,7 @@ def reset(account: Number) -> None:
     """
 
     async def work(assembled: App) -> None:
-        tenant, public_id = await _whose(assembled, account)
+        tenant, public_id = await _find_owner(assembled, account)
         await reset_account(public_id, stores=assembled.tenant(tenant.tenant_id), now=datetime.now(UTC))
         await record_change(assembled, tenant.tenant_id, "reset_own_account", f"/accounts/{public_id}")
 
@@ -234,30 +212,33 @@ def key() -> None:
     console.print(make_key())
 
 
-async def _whose(assembled: App, number: int) -> tuple[Tenant, UUID]:
+async def _find_owner(assembled: App, number: int) -> tuple[Tenant, UUID]:
     """The tenant of an account, and the account's id in that tenant."""
-    name = next(
-        (account.tenant for account in await assembled.system.accounts.all() if account.account_id == number),
-        None,
-    )
-    if name is None:
-        raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=number))
-    tenant = await tenant_named(assembled, name)
-    own = await assembled.tenant(tenant.tenant_id).accounts.all()
-    return tenant, next(account.public_id for account in own if account.number == number)
+    owner = await find_account_owner(AccountId(number), accounts=assembled.system.accounts)
+    return await tenant_named(assembled, owner.tenant), owner.public_id
 
 
 def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:
     async def work(assembled: App) -> None:
-        await assembled.system.accounts.change(AccountId(account), state, None if why is None else quote(why))
+        await change_account_state(AccountId(account), state, why=why, accounts=assembled.system.accounts)
         await record_operation(assembled, "change_account", f"/accounts/{account}", state=state, why=why)
 
     with_app(work)
     console.print(f"account {account} {outcome}.")
 
 
-def _describe_block(block: Block, zone: ZoneInfo) -> str:
-    left = (block.until - datetime.now(UTC)).total_seconds()
+def _flood_waits(account: AccountResponse) -> str:
+    now = datetime.now(UTC)
+    waits = [
+        (use.blocked_until, use.method)
+        for use in account.methods
+        if use.blocked_until is not None and use.blocked_until > now
+    ]
+    return "\n".join(_describe_wait(method, until, now) for until, method in sorted(waits))
+
+
+def _describe_wait(method: str, until: datetime, now: datetime) -> str:
+    left = (until - now).total_seconds()
     long = (
         f"{left / DAY:.0f} days"
         if left > 2 * DAY
@@ -265,4 +246,4 @@ def _describe_block(block: Block, zone: ZoneInfo) -> str:
         if left > 2 * HOUR
         else f"{max(1, left / MINUTE):.0f} min"
     )
-    return f"{block.method} until {block.until.astimezone(zone):%Y-%m-%d %H:%M} ({long})"
+    return f"{method} until {until.astimezone(zone_here()):%Y-%m-%d %H:%M} ({long})"

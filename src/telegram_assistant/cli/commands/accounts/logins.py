@@ -9,6 +9,7 @@ from uuid import UUID
 import typer
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import tenant_named
 from telegram_assistant.cli.drawing import drawing
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.wording import words_of
@@ -27,7 +28,7 @@ from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
 
 LOOK_SECONDS = 0.2
 NOTICE_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
-FAILED = Reason("login_failed", "the login has failed")
+LOGIN_FAILED = Reason("login_failed", "the login failed")
 PROMPTS = {
     LoginState.PHONE_WANTED: "Phone number, with + and the country code",
     LoginState.CODE_SENT: "Code that Telegram has sent to your Telegram app",
@@ -39,9 +40,7 @@ async def log_in(
     app: App, *, tenant: str, phone: str | None = None, way: LoginWay = LoginWay.PHONE
 ) -> LoginAttempt:
     """Runs a login to its end. Raises Rejected with the reason if it fails."""
-    owner = await app.system.tenants.by_name(tenant)
-    if owner is None:
-        raise Rejected(Reason("tenant_unknown", "there is no tenant {tenant}", tenant=tenant))
+    owner = await tenant_named(app, tenant)
     logins, secret = app.tenant(owner.tenant_id).logins, secret_of(app.settings)
     attempt_id = await begin_login(way, logins=logins, secret=secret)
     try:
@@ -52,7 +51,7 @@ async def log_in(
     if attempt.state is LoginState.EXPIRED:
         raise Rejected(Reason("login_took_too_long", "the login took too long; start again"))
     if attempt.state is LoginState.FAILED:
-        raise Rejected(attempt.error or FAILED)
+        raise Rejected(attempt.error or LOGIN_FAILED)
     return attempt
 
 

@@ -1,28 +1,24 @@
 """Shows one channel: health, completeness, hours of the week, rhythm, freshness, edits and deletions."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
 from rich.text import Text
 
 from telegram_assistant.api.endpoints.channels.channel_health import (
+    ActivityResponse,
     ChannelActivityResponse,
     get_channel_activity,
 )
 from telegram_assistant.api.request_context import RequestContext
-from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.endpoints import show_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import say_here
-from telegram_assistant.domain.channels.activity import ChannelActivity, WeekHours
-from telegram_assistant.features.channels.activity import ActiveChannel, channel_with_activity
-from telegram_assistant.features.channels.channels import pick
-from telegram_assistant.features.channels.coverage import describe_coverage
+from telegram_assistant.domain.channels.activity import posts_per_day
+from telegram_assistant.features.channels.channels import find_followed
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 SHADES = " ░▒▓█"
@@ -34,54 +30,40 @@ def show_channel(
     as_json: AsJson = False,
 ) -> None:
     """Show how a channel is read, when it posts, and how soon its posts are stored."""
-    if as_json:
 
-        async def answer(ask: RequestContext) -> ChannelActivityResponse:
-            followed = pick(await ask.stores.followed.channels(), which)
-            return await get_channel_activity(ask, followed.channel_id, ask.app.settings.telemetry.time_zone)
+    async def answer(context: RequestContext) -> ChannelActivityResponse:
+        followed = await find_followed(which, followed=context.stores.followed)
+        zone = context.app.settings.telemetry.time_zone
+        return await get_channel_activity(context, followed.channel_id, zone)
 
-        print_endpoint(answer, tenant=tenant)
-        return
+    show_endpoint(answer, _print_channel, as_json=as_json, tenant=tenant)
 
-    async def read(assembled: App) -> tuple[ActiveChannel, ZoneInfo]:
-        stores, zone = (
-            assembled.tenant((await tenant_named(assembled, tenant)).tenant_id),
-            ZoneInfo(assembled.settings.telemetry.time_zone),
-        )
-        followed = pick(await stores.followed.channels(), which)
-        return await channel_with_activity(
-            followed.channel_id, stores=stores, zone=zone, now=datetime.now(UTC)
-        ), zone
 
-    active, zone = with_app(read)
-    console.print(
-        f"[bold]{escape(active.channel.title or str(active.channel.channel_id))}[/]  {active.report.health}"
-    )
-    for reason in (
-        active.report.why,
-        active.report.next,
-        describe_coverage(active.coverage.channel) if active.coverage else None,
+def _print_channel(channel: ChannelActivityResponse) -> None:
+    console.print(f"[bold]{escape(channel.title or str(channel.channel_id))}[/]  {channel.health.state}")
+    for sentence in (
+        channel.health.why,
+        channel.health.next,
+        channel.coverage.summary if channel.coverage else None,
     ):
-        if reason is not None:
-            console.print(Text(say_here(reason, zone=zone)))
-    if active.activity is not None:
-        _print_activity(active.activity)
+        if sentence is not None:
+            console.print(Text(sentence))
+    if channel.activity is not None:
+        _print_activity(channel.activity)
 
 
-def _print_activity(activity: ChannelActivity) -> None:
+def _print_activity(activity: ActivityResponse) -> None:
     fresh = activity.freshness
-    console.print(
-        f"{activity.posts} posts since {activity.since:%Y-%m-%d}, "
-        f"{activity.posts_per_day(datetime.now(UTC)):.1f} a day"
-    )
+    per_day = posts_per_day(activity.posts, since=activity.since, now=datetime.now(UTC))
+    console.print(f"{activity.posts} posts since {activity.since:%Y-%m-%d}, {per_day:.1f} a day")
     if activity.rhythm:
         console.print(
             f"usually {_span(activity.rhythm.median_seconds)} between two posts; "
             f"longer than {_span(activity.rhythm.long_seconds)} is unusual"
         )
     console.print(
-        f"promised within {_span(fresh.promised.total_seconds())}: "
-        f"kept for {fresh.kept} of {fresh.posts} posts since {fresh.since:%Y-%m-%d}"
+        f"promised within {_span(fresh.promised_seconds)}; "
+        f"{fresh.on_time} of {fresh.posts} posts since {fresh.since:%Y-%m-%d} were on time"
     )
     console.print(
         f"{activity.edited} edits and {activity.deleted} deletions since {activity.changed_since:%Y-%m-%d}"
@@ -90,7 +72,7 @@ def _print_activity(activity: ChannelActivity) -> None:
         _draw_week(activity.hours)
 
 
-def _draw_week(hours: WeekHours) -> None:
+def _draw_week(hours: Sequence[Sequence[int]]) -> None:
     """One line per day; the darker, the more posts."""
     most = max(map(max, hours))
     for name, day in zip(DAYS, hours, strict=True):

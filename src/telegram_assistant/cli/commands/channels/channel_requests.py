@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -13,13 +14,16 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.channels.channel_requests import list_channel_requests
+from telegram_assistant.api.endpoints.channels.channel_requests import (
+    ChannelRequestsResponse,
+    list_channel_requests,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.endpoints import context_for
+from telegram_assistant.cli.environment import complaints, console, zone_here
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.channels.channel_requests import (
     FASTER,
@@ -30,10 +34,8 @@ from telegram_assistant.domain.channels.channel_requests import (
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channels.channel_lists import ListedChannel
 from telegram_assistant.features.channels.channel_requests import (
-    RequestPage,
     RequestStatus,
     WaitingKind,
-    list_requests,
     some_requests,
     try_again,
     try_all_again,
@@ -79,14 +81,14 @@ class RequestReport:
 
 
 async def request_channels(
-    assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], wanted: Subscription
+    assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], subscription: Subscription
 ) -> list[RequestedChannel]:
     """Requests channels in batches, with a progress bar."""
     stores = assembled.tenant(tenant_id)
     requested: list[RequestedChannel] = []
     with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
         for start in range(0, len(listed), BATCH):
-            requested += await import_channels(listed[start : start + BATCH], wanted, stores=stores)
+            requested += await import_channels(listed[start : start + BATCH], subscription, stores=stores)
             progress.update(progress.task_ids[0], completed=len(requested))
     return requested
 
@@ -135,7 +137,7 @@ def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
             f"1 {thing} waits" if waiting_kind.requests == 1 else f"{waiting_kind.requests:,} {things} wait"
         )
         end = waiting_kind.last.estimated_end
-        until = f" Estimated end: {_when(end, zone)}{_in_days(end)}." if end else ""
+        until = f" Estimated end: {_format_moment(end, zone)}{_in_days(end)}." if end else ""
         console.print(f"[yellow]{count}[/]: {words_of(waiting_kind.first.reason)}.{until}")
     if any(
         waiting_kind.kind is RequestKind.USERNAME and _is_far(waiting_kind.last.estimated_end)
@@ -157,34 +159,31 @@ def show_requests(
     """List requests to follow channels: which are waiting, why and until when; which succeeded,
     and which failed.
     """
-    if as_json:
-        print_endpoint(lambda ask: list_channel_requests(ask, state=state, limit=limit), tenant=tenant)
-        return
 
-    async def read(assembled: App) -> tuple[RequestPage, tuple[WaitingKind, ...], ZoneInfo]:
-        requests = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).requests
-        now = datetime.now(UTC)
-        page = await list_requests(state, requests=requests, now=now, limit=limit)
-        return (
-            page,
-            await waiting_requests(requests=requests, now=now),
-            ZoneInfo(assembled.settings.telemetry.time_zone),
-        )
+    async def read(assembled: App) -> tuple[ChannelRequestsResponse, tuple[WaitingKind, ...]]:
+        context = await context_for(assembled, tenant, for_people=not as_json)
+        response = await list_channel_requests(context, state=state, limit=limit)
+        return response, await waiting_requests(requests=context.stores.requests, now=context.now)
 
-    page, waiting, zone = with_app(read)
-    if not page.requests:
+    response, waiting = with_app(read)
+    show_value(response, partial(_print_requests, waiting=waiting), as_json=as_json)
+
+
+def _print_requests(response: ChannelRequestsResponse, *, waiting: Sequence[WaitingKind]) -> None:
+    if not response.items:
         console.print("There are no such requests. `tga channels add @name` makes one.")
         return
+    zone = zone_here()
     table = Table("channel", "state", "reason", "next try", "estimated end", "requested", pad_edge=False)
-    for status in page.requests:
-        request, expected = status.request, status.expected
-        times = (expected.next_try_at, expected.estimated_end) if expected else (None, None)
-        state_word = f"[{COLOURS[request.state]}]{request.state}[/]"
+    for request in response.items:
         table.add_row(
-            words_of(request.shown),
-            state_word,
-            words_of(status.reason),
-            *(_when(at, zone) for at in (*times, request.created_at)),
+            escape(request.reference),
+            f"[{COLOURS[request.state]}]{request.state}[/]",
+            escape(request.reason or ""),
+            *(
+                _format_moment(at, zone)
+                for at in (request.next_try_at, request.estimated_end, request.created_at)
+            ),
         )
     console.print(table)
     print_waiting(waiting, zone)
@@ -203,19 +202,26 @@ def retry_requests(
         raise typer.BadParameter("name a request, or give --all")
 
     async def ask(assembled: App) -> int:
-        known = await tenant_named(assembled, tenant)
-        stores = assembled.tenant(known.tenant_id)
+        chosen_tenant = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(chosen_tenant.tenant_id)
         if request is not None:
             await try_again(
                 request, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC)
             )
             await record_change(
-                assembled, known.tenant_id, "retry_channel_request", f"/channels/requests/{request}/retry"
+                assembled,
+                chosen_tenant.tenant_id,
+                "retry_channel_request",
+                f"/channels/requests/{request}/retry",
             )
             return 1
         retried = await try_all_again(fates=stores.request_fates)
         await record_change(
-            assembled, known.tenant_id, "retry_channel_requests", "/channels/requests/retry", retried=retried
+            assembled,
+            chosen_tenant.tenant_id,
+            "retry_channel_requests",
+            "/channels/requests/retry",
+            retried=retried,
         )
         return retried
 
@@ -233,7 +239,7 @@ def _print_outcome(channel: RequestedChannel, report: RequestReport) -> None:
         console.print(f"[green]{written}[/]: follows {words_of(status.reason)}")
     elif status is not None and status.expected is not None:
         end = status.expected.estimated_end
-        until = f"; estimated end: {_when(end, report.zone)}{_in_days(end)}" if end else ""
+        until = f"; estimated end: {_format_moment(end, report.zone)}{_in_days(end)}" if end else ""
         console.print(f"[yellow]{written}[/]: waits: {words_of(status.expected.reason)}{until}")
 
 
@@ -269,7 +275,7 @@ def _bar(what: str, total: int, *, hidden: bool) -> Progress:
     return progress
 
 
-def _when(moment: datetime | None, zone: ZoneInfo) -> str:
+def _format_moment(moment: datetime | None, zone: ZoneInfo) -> str:
     return "–" if moment is None else f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
 
 

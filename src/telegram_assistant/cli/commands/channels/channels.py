@@ -4,19 +4,24 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.channels.channels import list_channels
-from telegram_assistant.api.endpoints.channels.coverage import list_coverage
+from telegram_assistant.api.endpoints.channels.channels import (
+    ChannelResponse,
+    ChannelsResponse,
+    list_channels,
+)
+from telegram_assistant.api.endpoints.channels.coverage import CoverageResponse, list_coverage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channels.channel_activity import show_channel
+from telegram_assistant.cli.commands.channels.channel_record import show_record
 from telegram_assistant.cli.commands.channels.channel_requests import (
     RequestReport,
     print_report,
@@ -38,20 +43,16 @@ from telegram_assistant.cli.commands.channels.follow_options import (
 )
 from telegram_assistant.cli.commands.channels.joined_channels import pick_joined, show_joined
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import ALL, print_endpoint
-from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import words_of
+from telegram_assistant.cli.endpoints import MAX_ITEMS, context_for, show_endpoint
+from telegram_assistant.cli.environment import console, zone_here
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.domain.channels.parsing import Mode
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, read_list
 from telegram_assistant.features.channels.channel_requests import WaitingKind, waiting_requests
-from telegram_assistant.features.channels.channels import follow_joined, pick, unfollow
-from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all
-from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
+from telegram_assistant.features.channels.channels import all_followed, find_followed, follow_joined, unfollow
+from telegram_assistant.features.channels.coverage import load_coverage
+from telegram_assistant.features.channels.polling import poll_any, verify_channel
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel, Subscription
-from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 app = typer.Typer(
@@ -84,11 +85,13 @@ def add(
     """Follow channels."""
     if not references and not joined:
         raise typer.BadParameter("name a channel, or give --joined")
-    wanted = subscription_from(folder, priority, ai, history)
+    subscription = subscription_from(folder, priority, ai, history)
 
     listed = [ListedChannel(reference) for reference in references or ()]
     print_report(
-        with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait))
+        with_app(
+            lambda assembled: _request(assembled, tenant, listed, subscription, joined=joined, wait=wait)
+        )
     )
 
 
@@ -109,11 +112,13 @@ def import_list(
     wait: Wait = 60,
 ) -> None:
     """Follow the channels in a file."""
-    text = sys.stdin.read() if str(file) == "-" else _read(file)
-    wanted = subscription_from(folder, priority, ai, history)
+    text = sys.stdin.read() if str(file) == "-" else _read_text(file)
+    subscription = subscription_from(folder, priority, ai, history)
     print_report(
         with_app(
-            lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)
+            lambda assembled: _request(
+                assembled, tenant, read_list(text), subscription, joined=False, wait=wait
+            )
         )
     )
 
@@ -122,42 +127,45 @@ def import_list(
 def export(tenant: TenantName = "default") -> None:
     """Print the followed channels as OPML."""
 
-    async def read(assembled: App) -> tuple[FollowedChannel, ...]:
-        return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
+    async def load_channels(assembled: App) -> tuple[FollowedChannel, ...]:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        return await all_followed(followed=assembled.tenant(chosen_tenant.tenant_id).followed)
 
-    followed = with_app(read)
+    followed = with_app(load_channels)
     typer.echo(as_opml(followed, title=f"Channels of {tenant}"), nl=False)
 
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """List followed channels and waiting requests."""
-    if as_json:
-        print_endpoint(lambda ask: list_channels(ask, limit=ALL), tenant=tenant)
-        return
 
-    async def read(assembled: App) -> tuple[tuple[FollowedChannel, ...], tuple[WaitingKind, ...], ZoneInfo]:
-        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
-        waiting = await waiting_requests(requests=stores.requests, now=datetime.now(UTC))
-        return await stores.followed.channels(), waiting, ZoneInfo(assembled.settings.telemetry.time_zone)
+    async def read(assembled: App) -> tuple[ChannelsResponse, tuple[WaitingKind, ...]]:
+        context = await context_for(assembled, tenant, for_people=not as_json)
+        waiting = await waiting_requests(requests=context.stores.requests, now=context.now)
+        return await list_channels(context, limit=MAX_ITEMS), waiting
 
-    followed, waiting, zone = with_app(read)
-    if followed:
-        console.print(_channel_table(followed))
+    response, waiting = with_app(read)
+    show_value(response, partial(_print_channels, waiting=waiting), as_json=as_json)
+
+
+def _print_channels(response: ChannelsResponse, *, waiting: Sequence[WaitingKind]) -> None:
+    if response.items:
+        console.print(_channel_table(response.items))
     elif not waiting:
         console.print("No channel is followed. Begin with: tga channels add @name")
-    print_waiting(waiting, zone)
+    print_waiting(waiting, zone_here())
     if waiting:
         console.print("`tga channels requests` shows each of them.")
 
 
-def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
-    table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
-    for channel in followed:
+def _channel_table(channels: Sequence[ChannelResponse]) -> Table:
+    """By folder and title."""
+    table = Table("id", "channel", "name", "folder", "priority", "newest post", "state", pad_edge=False)
+    for channel in sorted(channels, key=lambda channel: (channel.folder or "", channel.title)):
         state = (
             "[green]active[/]"
             if channel.active
-            else f"[yellow]suspended: {words_of(channel.suspended_reason)}[/]"
+            else f"[yellow]suspended: {escape(channel.suspended_reason or '')}[/]"
         )
         newest = f"{channel.newest_posted_at:%Y-%m-%d %H:%M}" if channel.newest_posted_at else "–"
         table.add_row(
@@ -174,6 +182,7 @@ def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
 
 app.command(name="requests")(show_requests)
 app.command(name="show")(show_channel)
+app.command(name="record")(show_record)
 app.command(name="retry")(retry_requests)
 app.command(name="joined")(show_joined)
 app.command(name="pick")(pick_joined)
@@ -187,9 +196,11 @@ def remove(which: ChannelName, tenant: TenantName = "default") -> None:
     """
 
     async def leave(assembled: App) -> FollowedChannel:
-        known, channel = await _known(assembled, tenant, which)
-        await unfollow(channel.channel_id, followed=assembled.tenant(known.tenant_id).followed)
-        await record_change(assembled, known.tenant_id, "unfollow_channel", f"/channels/{channel.channel_id}")
+        chosen_tenant, channel = await _find_channel(assembled, tenant, which)
+        await unfollow(channel.channel_id, followed=assembled.tenant(chosen_tenant.tenant_id).followed)
+        await record_change(
+            assembled, chosen_tenant.tenant_id, "unfollow_channel", f"/channels/{channel.channel_id}"
+        )
         return channel
 
     console.print(f"{escape(with_app(leave).title)} is no longer followed.")
@@ -198,20 +209,19 @@ def remove(which: ChannelName, tenant: TenantName = "default") -> None:
 @app.command()
 def coverage(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """Show how complete each channel is, and why posts are missing."""
-    if as_json:
-        print_endpoint(lambda ask: list_coverage(ask, limit=ALL), tenant=tenant)
-        return
+    show_endpoint(
+        lambda context: list_coverage(context, limit=MAX_ITEMS),
+        _print_coverage,
+        as_json=as_json,
+        tenant=tenant,
+    )
 
-    async def look(assembled: App) -> tuple[tuple[ChannelCoverage, ...], ZoneInfo]:
-        known = await tenant_named(assembled, tenant)
-        page = await coverage_of_all(stores=assembled.tenant(known.tenant_id))
-        return page.channels, ZoneInfo(assembled.settings.telemetry.time_zone)
 
-    channels, zone = with_app(look)
-    if not channels:
+def _print_coverage(response: CoverageResponse) -> None:
+    if not response.items:
         console.print("No channel is followed. Begin with: tga channels add @name")
         return
-    draw_coverage(channels, console=console, zone=zone)
+    draw_coverage(response.items, console=console, zone=zone_here())
 
 
 @app.command()
@@ -232,36 +242,29 @@ def poll(
 ) -> None:
     """Read a channel now. This also releases a parked channel."""
 
-    async def ask(assembled: App) -> tuple[FollowedChannel, bool]:
-        known, channel = await _known(assembled, tenant, which)
+    async def request_poll(assembled: App) -> tuple[FollowedChannel, bool]:
+        chosen_tenant, channel = await _find_channel(assembled, tenant, which)
         asked_at = datetime.now(UTC)
-        if not await assembled.system.schedule.ask(channel.channel_id, mode=mode, first=first):
-            raise Rejected(
-                Reason(
-                    "followed_by_no_tenant",
-                    "{title} is not followed by any tenant at the moment",
-                    title=channel.title,
-                )
-            )
+        await poll_any(channel.channel_id, mode=mode, first=first, schedule=assembled.system.schedule)
         await record_change(
             assembled,
-            known.tenant_id,
+            chosen_tenant.tenant_id,
             "poll_channel",
             f"/channels/{channel.channel_id}/poll",
             mode=mode,
             first=first,
         )
         for _ in range(wait * 2):
-            now = await coverage_of(channel.channel_id, stores=assembled.tenant(known.tenant_id))
+            now = await load_coverage(channel.channel_id, stores=assembled.tenant(chosen_tenant.tenant_id))
             if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
                 return channel, True
             await asyncio.sleep(0.5)
         return channel, False
 
-    channel, done = with_app(ask)
+    channel, is_read = with_app(request_poll)
     console.print(
         f"{escape(channel.title)} was read."
-        if done
+        if is_read
         else f"{escape(channel.title)} is scheduled; the ingest role reads it as soon as its account may."
     )
 
@@ -276,18 +279,22 @@ def verify(
 ) -> None:
     """Read all stored posts of a channel again, and correct those that have changed."""
 
-    async def ask(assembled: App) -> int:
-        known = await tenant_named(assembled, tenant)
-        followed = await assembled.tenant(known.tenant_id).followed.channels()
-        channels = (pick(followed, which),) if which else followed
+    async def request_verification(assembled: App) -> int:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        followed = assembled.tenant(chosen_tenant.tenant_id).followed
+        channels = (
+            (await find_followed(which, followed=followed),)
+            if which
+            else await all_followed(followed=followed)
+        )
         for channel in channels:
-            await assembled.system.backfills.open(channel.channel_id, BackfillKind.VERIFY)
+            await verify_channel(channel.channel_id, backfills=assembled.system.backfills)
             await record_change(
-                assembled, known.tenant_id, "verify_channel", f"/channels/{channel.channel_id}"
+                assembled, chosen_tenant.tenant_id, "verify_channel", f"/channels/{channel.channel_id}"
             )
         return len(channels)
 
-    count = with_app(ask)
+    count = with_app(request_verification)
     console.print(
         f"{count} channels will be read again in the background; `tga channels coverage` shows the progress."
     )
@@ -297,41 +304,38 @@ async def _request(
     assembled: App,
     tenant: str,
     listed: Sequence[ListedChannel],
-    wanted: Subscription,
+    subscription: Subscription,
     *,
     joined: bool,
     wait: int,
 ) -> RequestReport:
-    known = await tenant_named(assembled, tenant)
-    requested = await request_channels(assembled, known.tenant_id, listed, wanted)
+    chosen_tenant = await tenant_named(assembled, tenant)
+    requested = await request_channels(assembled, chosen_tenant.tenant_id, listed, subscription)
     if joined:
-        requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
+        requested.append(
+            await follow_joined(subscription, requests=assembled.tenant(chosen_tenant.tenant_id).requests)
+        )
     accepted = [str(request.written) for request in requested if request.refused is None]
     await record_change(
         assembled,
-        known.tenant_id,
+        chosen_tenant.tenant_id,
         "follow_channels",
         "/channels",
         references=accepted[:MAX_RECORDED],
         count=len(accepted),
     )
-    return await wait_for(assembled, known.tenant_id, requested, wait)
+    return await wait_for(assembled, chosen_tenant.tenant_id, requested, wait)
 
 
-async def _known(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
-    known = await tenant_named(assembled, tenant)
-    return known, pick(await assembled.tenant(known.tenant_id).followed.channels(), which)
+async def _find_channel(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
+    chosen_tenant = await tenant_named(assembled, tenant)
+    return chosen_tenant, await find_followed(
+        which, followed=assembled.tenant(chosen_tenant.tenant_id).followed
+    )
 
 
-def _read(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{file} cannot be read ({type(error).__name__})") from error
-
-
-def _table(*names: str) -> Table:
-    table = Table(pad_edge=False)
-    for name in names:
-        table.add_column(name)
-    return table

@@ -9,9 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.cli.wording import say_here
+from telegram_assistant.api.endpoints.channels.coverage import CoverageSummaryResponse
 from telegram_assistant.domain.channels.coverage import CoverageState
-from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 
 COLOURS = {
     CoverageState.COMPLETE: "green",
@@ -24,7 +23,7 @@ COLOURS = {
 MIN_TABLE_COLUMNS = 110
 
 
-def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone: ZoneInfo) -> None:
+def draw_coverage(channels: Sequence[CoverageSummaryResponse], *, console: Console, zone: ZoneInfo) -> None:
     """Draws the coverage; times are in `zone`."""
     if console.width < MIN_TABLE_COLUMNS:
         for channel in channels:
@@ -36,43 +35,42 @@ def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone
             Text(channel.title),
             _state(channel),
             _since(channel, zone),
-            _when(channel.newest_posted_at, zone),
-            _when(channel.last_polled_at, zone),
+            _format_moment(channel.newest_posted_at, zone),
+            _format_moment(channel.checked_at, zone),
             Text(_why(channel, zone)),
         )
     console.print(table, soft_wrap=False)
 
 
-def _draw_block(channel: ChannelCoverage, console: Console, zone: ZoneInfo) -> None:
+def _draw_block(channel: CoverageSummaryResponse, console: Console, zone: ZoneInfo) -> None:
     console.print(Text.assemble((channel.title, "bold"), "  ", _state(channel)), soft_wrap=False)
-    newest, read = _when(channel.newest_posted_at, zone), _when(channel.last_polled_at, zone)
+    newest, last_read = (
+        _format_moment(channel.newest_posted_at, zone),
+        _format_moment(channel.checked_at, zone),
+    )
     for line in (
         f"since {_since(channel, zone)}",
-        f"newest post {newest}, last read {read}",
+        f"newest post {newest}, last read {last_read}",
         _why(channel, zone),
     ):
         if line:
             console.print(Padding(Text(line), (0, 0, 0, 2)), soft_wrap=False)
 
 
-def _state(channel: ChannelCoverage) -> Text:
-    return Text(channel.status.state, COLOURS[channel.status.state])
+def _state(channel: CoverageSummaryResponse) -> Text:
+    return Text(channel.state, COLOURS[channel.state])
 
 
-def _since(channel: ChannelCoverage, zone: ZoneInfo) -> str:
-    return "everything" if channel.floor_at is None else _when(channel.floor_at, zone)
+def _since(channel: CoverageSummaryResponse, zone: ZoneInfo) -> str:
+    return "everything" if channel.floor_at is None else _format_moment(channel.floor_at, zone)
 
 
-def _why(channel: ChannelCoverage, zone: ZoneInfo) -> str:
-    status = channel.status
-    why = say_here(status.why, zone=zone)
-    if status.until is None:
-        return why
-    return (
-        f"{why} ({'since' if status.state is CoverageState.UNREADABLE else 'until'} "
-        f"{_when(status.until, zone)})"
-    )
+def _why(channel: CoverageSummaryResponse, zone: ZoneInfo) -> str:
+    if channel.until is None:
+        return channel.why
+    word = "since" if channel.state is CoverageState.UNREADABLE else "until"
+    return f"{channel.why} ({word} {_format_moment(channel.until, zone)})"
 
 
-def _when(moment: datetime | None, zone: ZoneInfo) -> str:
+def _format_moment(moment: datetime | None, zone: ZoneInfo) -> str:
     return "–" if moment is None else f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

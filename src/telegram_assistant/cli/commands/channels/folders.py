@@ -1,7 +1,7 @@
 """`tga folders`: followed Telegram folders. Channels added to a folder later are followed too."""
 
+from collections.abc import Callable
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
@@ -19,12 +19,18 @@ from telegram_assistant.cli.commands.channels.follow_options import (
     subscription_from,
 )
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.environment import console, zone_here
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.response_models import FolderResponse, FoldersResponse
-from telegram_assistant.cli.wording import words_of
+from telegram_assistant.cli.wording import say_here
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.features.channels.folders import follow_folder, pick_folder
+from telegram_assistant.features.channels.folders import (
+    UnfollowedFolder,
+    follow_folder,
+    list_folders,
+    unfollow_folder,
+)
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.folders import FolderStatus
 
 app = typer.Typer(
@@ -51,56 +57,56 @@ def add(
     wait: Wait = 60,
 ) -> None:
     """Follow all channels in a Telegram folder of an account. Later changes to the folder are applied too."""
-    wanted = subscription_from(folder, priority, ai, history)
+    subscription = subscription_from(folder, priority, ai, history)
 
-    async def ask(assembled: App) -> RequestReport:
+    async def request_folder(assembled: App) -> RequestReport:
         system, number = assembled.system, None if account is None else AccountId(account)
-        known = await tenant_named(assembled, tenant)
-        requests = assembled.tenant(known.tenant_id).requests
+        chosen_tenant = await tenant_named(assembled, tenant)
+        requests = assembled.tenant(chosen_tenant.tenant_id).requests
         requested = await follow_folder(
             title,
-            tenant=known,
+            tenant=chosen_tenant,
             account_id=number,
-            subscription=wanted,
+            subscription=subscription,
             accounts=system.accounts,
             requests=requests,
         )
-        await record_change(assembled, known.tenant_id, "follow_folder", "/folders", title=title)
-        return await wait_for(assembled, known.tenant_id, [requested], wait)
+        await record_change(assembled, chosen_tenant.tenant_id, "follow_folder", "/folders", title=title)
+        return await wait_for(assembled, chosen_tenant.tenant_id, [requested], wait)
 
-    print_report(with_app(ask))
+    print_report(with_app(request_folder))
 
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """List followed folders, the channels that they added, and when each was last checked."""
 
-    async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
-        known = await tenant_named(assembled, tenant)
-        return await assembled.system.folders.of(known.tenant_id), ZoneInfo(
-            assembled.settings.telemetry.time_zone
-        )
+    async def read(assembled: App) -> FoldersResponse:
+        chosen_tenant, words = await tenant_named(assembled, tenant), str if as_json else say_here
+        folders = await list_folders(chosen_tenant.tenant_id, folders=assembled.system.folders)
+        return FoldersResponse(items=[_response(folder, words) for folder in folders])
 
-    folders, zone = with_app(read)
-    if as_json:
-        print_json(FoldersResponse(items=[_response(folder) for folder in folders]))
-        return
-    if not folders:
+    show_value(with_app(read), _print_folders, as_json=as_json)
+
+
+def _print_folders(response: FoldersResponse) -> None:
+    if not response.items:
         console.print("No folder is followed. Start with: tga folders add NAME")
         return
+    zone = zone_here()
     table = Table(pad_edge=False)
     for name in ("number", "folder", "account", "chats", "channels followed", "last check", "problem"):
         table.add_column(name)
-    for folder in folders:
+    for folder in response.items:
         looked_at = f"{folder.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if folder.looked_at else "–"
-        numbers = (str(folder.account_id), str(folder.chats), str(folder.followed))
+        numbers = (str(folder.account), str(folder.chats), str(folder.followed))
         table.add_row(
-            str(folder.folder_id), escape(folder.title), *numbers, looked_at, words_of(folder.trouble)
+            str(folder.number), escape(folder.title), *numbers, looked_at, escape(folder.trouble or "")
         )
     console.print(table)
 
 
-def _response(folder: FolderStatus) -> FolderResponse:
+def _response(folder: FolderStatus, words: Callable[[Reason], str]) -> FolderResponse:
     return FolderResponse(
         number=folder.folder_id,
         title=folder.title,
@@ -108,7 +114,7 @@ def _response(folder: FolderStatus) -> FolderResponse:
         chats=folder.chats,
         followed=folder.followed,
         looked_at=folder.looked_at,
-        trouble=None if folder.trouble is None else str(folder.trouble),
+        trouble=None if folder.trouble is None else words(folder.trouble),
     )
 
 
@@ -122,22 +128,23 @@ def remove(
 ) -> None:
     """Stop following a folder. Its channels stay followed unless you give --channels."""
 
-    async def leave(assembled: App) -> tuple[FolderStatus, int]:
-        known = await tenant_named(assembled, tenant)
-        folder = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
-        gone = await assembled.system.folders.leave(known.tenant_id, folder.folder_id, with_channels=channels)
+    async def leave(assembled: App) -> UnfollowedFolder:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        left = await unfollow_folder(
+            which, tenant_id=chosen_tenant.tenant_id, folders=assembled.system.folders, with_channels=channels
+        )
         await record_change(
             assembled,
-            known.tenant_id,
+            chosen_tenant.tenant_id,
             "unfollow_folder",
-            f"/folders/{folder.folder_id}",
-            title=folder.title,
-            channels=gone,
+            f"/folders/{left.folder.folder_id}",
+            title=left.folder.title,
+            channels=left.channels,
         )
-        return folder, gone
+        return left
 
-    folder, gone = with_app(leave)
+    left = with_app(leave)
     console.print(
-        f"Folder {escape(folder.title)} is no longer followed"
-        + (f", nor are {gone} channels that it added." if channels else ".")
+        f"Folder {escape(left.folder.title)} is no longer followed"
+        + (f", nor are {left.channels} channels that it added." if channels else ".")
     )

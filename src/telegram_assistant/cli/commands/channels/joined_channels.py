@@ -1,15 +1,20 @@
 """Lists what the tenant's accounts have joined, and follows what is picked from the list."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.channels.channel_requests import list_joined_channels
+from telegram_assistant.api.endpoints.channels.channel_requests import (
+    JoinedChannelResponse,
+    JoinedChannelsResponse,
+    list_joined_channels,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channels.channel_requests import RequestReport, print_report, wait_for
@@ -23,17 +28,12 @@ from telegram_assistant.cli.commands.channels.follow_options import (
     subscription_from,
 )
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import words_of
+from telegram_assistant.cli.endpoints import context_for
+from telegram_assistant.cli.environment import console, zone_here
+from telegram_assistant.cli.output import AsJson, show_value
+from telegram_assistant.domain.channels.channel_requests import RequestState
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.features.channels.joined_channels import (
-    JoinedList,
-    ask_for_joined,
-    follow_picked,
-    list_joined,
-)
+from telegram_assistant.features.channels.joined_channels import ask_for_joined, follow_picked
 
 
 def show_joined(
@@ -48,32 +48,36 @@ def show_joined(
 ) -> None:
     """List the channels that the tenant's accounts have joined, to pick from. Nothing is followed."""
 
-    async def read(assembled: App) -> tuple[JoinedList, ZoneInfo]:
-        known = await tenant_named(assembled, tenant)
-        stores = assembled.tenant(known.tenant_id)
+    async def read(assembled: App) -> JoinedChannelsResponse:
+        context = await context_for(assembled, tenant, for_people=not as_json)
         if refresh:
-            await ask_for_joined(stores=stores, now=datetime.now(UTC))
-            await record_change(assembled, known.tenant_id, "read_joined_channels", "/channels/joined")
+            await ask_for_joined(stores=context.stores, now=context.now)
+            await record_change(
+                assembled, context.caller.tenant_id, "read_joined_channels", "/channels/joined"
+            )
         deadline = asyncio.get_running_loop().time() + wait
         while True:
-            joined = await list_joined(stores=stores, now=datetime.now(UTC))
-            if not joined.waiting or asyncio.get_running_loop().time() >= deadline:
-                return joined, ZoneInfo(assembled.settings.telemetry.time_zone)
+            response = await list_joined_channels(replace(context, now=datetime.now(UTC)))
+            is_waiting = any(request.state is RequestState.OPEN for request in response.requests)
+            if not is_waiting or asyncio.get_running_loop().time() >= deadline:
+                return response
             await asyncio.sleep(0.5)
 
-    joined, zone = with_app(read)
-    if as_json:
-        print_endpoint(list_joined_channels, tenant=tenant)
-        return
-    for status in (*joined.waiting, *joined.failed):
-        console.print(f"[yellow]{words_of(status.request.shown)}[/]: {words_of(status.reason)}")
-    if joined.channels:
-        console.print(_table(joined))
-    if joined.listed_at is None:
+    show_value(with_app(read), _print_joined, as_json=as_json)
+
+
+def _print_joined(response: JoinedChannelsResponse) -> None:
+    for state in (RequestState.OPEN, RequestState.FAILED):
+        for request in response.requests:
+            if request.state is state:
+                console.print(f"[yellow]{escape(request.reference)}[/]: {escape(request.reason or '')}")
+    if response.items:
+        console.print(_table(response.items))
+    if response.listed_at is None:
         console.print("There is no list yet: tga channels joined --refresh")
     else:
         console.print(
-            f"Listed {joined.listed_at.astimezone(zone):%Y-%m-%d %H:%M}. Follow some of them: "
+            f"Listed {response.listed_at.astimezone(zone_here()):%Y-%m-%d %H:%M}. Follow some of them: "
             "tga channels pick ID…"
         )
 
@@ -88,30 +92,30 @@ def pick_joined(
     wait: Wait = 60,
 ) -> None:
     """Follow channels from the list of `tga channels joined`."""
-    wanted = subscription_from(folder, priority, ai, history)
+    subscription = subscription_from(folder, priority, ai, history)
 
-    async def ask(assembled: App) -> RequestReport:
-        known = await tenant_named(assembled, tenant)
+    async def request_channels(assembled: App) -> RequestReport:
+        chosen_tenant = await tenant_named(assembled, tenant)
         requested = await follow_picked(
             [ChannelId(channel_id) for channel_id in channel_ids],
-            wanted,
-            stores=assembled.tenant(known.tenant_id),
+            subscription,
+            stores=assembled.tenant(chosen_tenant.tenant_id),
         )
         await record_change(
             assembled,
-            known.tenant_id,
+            chosen_tenant.tenant_id,
             "follow_joined_channels",
             "/channels/joined/follow",
             channel_ids=list(channel_ids),
         )
-        return await wait_for(assembled, known.tenant_id, requested, wait)
+        return await wait_for(assembled, chosen_tenant.tenant_id, requested, wait)
 
-    print_report(with_app(ask))
+    print_report(with_app(request_channels))
 
 
-def _table(joined: JoinedList) -> Table:
+def _table(channels: Sequence[JoinedChannelResponse]) -> Table:
     table = Table("id", "channel", "name", "state", pad_edge=False)
-    for channel in joined.channels:
+    for channel in channels:
         state = "[green]followed[/]" if channel.is_followed else "private" if channel.is_private else "–"
         table.add_row(
             str(channel.channel_id),

@@ -2,31 +2,41 @@
 and where.
 """
 
-import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.digests.digests import get_digest, get_digest_plan
+from telegram_assistant.api.endpoints.digests.digests import (
+    DigestPlanResponse,
+    get_digest,
+    get_digest_plan,
+    plan_response,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.connected import member_named, tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, AsMarkdown
+from telegram_assistant.cli.endpoints import context_for, show_endpoint
+from telegram_assistant.cli.environment import console, zone_here
+from telegram_assistant.cli.output import AsJson, AsMarkdown, show_value
+from telegram_assistant.cli.wording import language_here
 from telegram_assistant.documents.telegram_markdown import write_messages
 from telegram_assistant.domain.digests.digest import Digest
-from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength, DigestPlan
-from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength, parse_plan
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.features.channels.channels import all_followed
 from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.features.digests.digest_response import DigestResponse
 from telegram_assistant.features.digests.document import digest_document
-from telegram_assistant.translation import terminal_language
+from telegram_assistant.features.receivers.receivers import list_receivers
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.stores import TenantStores
 
 app = typer.Typer(
     add_completion=False,
@@ -54,51 +64,50 @@ def digest(
     """Print a digest of the last hours: stories, what they say, and which posts say it."""
     if context.invoked_subcommand is not None:
         return
-    if as_json:
-        print_endpoint(
-            lambda context: get_digest(context, since=context.now - timedelta(hours=hours), length=length),
-            tenant=tenant,
-        )
-        return
-
-    async def look(app: App) -> tuple[Digest, ZoneInfo, dict[ChannelId, str | None]]:
-        known = await tenant_named(app, tenant)
-        stores, now = app.tenant(known.tenant_id), datetime.now(UTC)
-        made = await compose(now - timedelta(hours=hours), stores=stores, now=now, length=length)
-        names = (
-            {channel.channel_id: channel.username for channel in await stores.followed.channels()}
-            if as_markdown
-            else {}
-        )
-        return made, ZoneInfo(app.settings.telemetry.time_zone), names
-
-    made, zone, names = with_app(look, needs_redis=False)
     if as_markdown:
-        _print_messages(made, zone, names)
+        _print_messages(tenant, hours, length)
         return
-    if not made.stories:
+    show_endpoint(
+        lambda context: get_digest(context, since=context.now - timedelta(hours=hours), length=length),
+        partial(_print_digest, hours=hours),
+        as_json=as_json,
+        tenant=tenant,
+        needs_redis=False,
+    )
+
+
+def _print_digest(digest_response: DigestResponse, *, hours: int) -> None:
+    zone = zone_here()
+    if not digest_response.items:
         console.print(f"No story of two or more channels in the last {hours} hours.")
-    for story in made.stories:
+    for story in digest_response.items:
         head = Text(story.headline, style="bold")
         head.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
         console.print(head)
+        if story.before:
+            console.print(Text(f"  before: {story.before}", style="dim"))
         for sentence in story.sentences:
-            console.print(
-                Text(f"  {sentence.text}  ").append(
-                    " ".join(str(post) for post in sentence.posts[:3]), style="blue"
-                )
-            )
+            console.print(Text(f"  {sentence.text}  ").append(" ".join(sentence.post_ids[:3]), style="blue"))
         console.print(Text(f"  {', '.join(story.channels)}", style="dim"))
-    if made.beyond:
-        console.print(f"{made.beyond} more of less weight: --length long shows more.")
+    if digest_response.more_count:
+        console.print(f"{digest_response.more_count} more of less weight: --length long shows more.")
 
 
-def _print_messages(made: Digest, zone: ZoneInfo, names: dict[ChannelId, str | None]) -> None:
+def _print_messages(tenant: str, hours: int, length: DigestLength) -> None:
+    async def look(assembled: App) -> tuple[Digest, tuple[FollowedChannel, ...]]:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        stores, now = assembled.tenant(chosen_tenant.tenant_id), datetime.now(UTC)
+        composed_digest = await compose(now - timedelta(hours=hours), stores=stores, now=now, length=length)
+        return composed_digest, await all_followed(followed=stores.followed)
+
+    composed_digest, channels = with_app(look, needs_redis=False)
+    names = {channel.channel_id: channel.username for channel in channels}
+
     def link(post_id: PostId) -> str:
         return link_to(post_id, names.get(post_id.channel_id))
 
     document = digest_document(
-        made, language=terminal_language(os.environ), zone=zone, story_link=link, post_link=link
+        composed_digest, language=language_here(), zone=zone_here(), story_link=link, post_link=link
     )
     typer.echo("\n\n".join(write_messages(document)))
 
@@ -106,21 +115,13 @@ def _print_messages(made: Digest, zone: ZoneInfo, names: dict[ChannelId, str | N
 @app.command()
 def plan(person: PersonName = "", tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """Show when the digests of a person come, and which receivers get them."""
-    if as_json:
-        print_endpoint(get_digest_plan, tenant=tenant, person=person)
-        return
 
-    async def look(assembled: App) -> tuple[DigestPlan, dict[UUID, str]]:
-        known = await tenant_named(assembled, tenant)
-        member = await member_named(assembled, known, person)
-        names = {
-            receiver.receiver_id: receiver.name
-            for receiver in await assembled.tenant(known.tenant_id).receivers.all()
-        }
-        return await assembled.person(known.tenant_id, member.user_id).digests.plan(), names
+    async def look(assembled: App) -> tuple[DigestPlanResponse, dict[UUID, str]]:
+        context = await context_for(assembled, tenant, person=person)
+        return await get_digest_plan(context), await _receiver_names(context.stores)
 
     chosen, names = with_app(look, needs_redis=False)
-    _show_plan(chosen, names)
+    show_value(chosen, partial(_print_plan, names=names), as_json=as_json)
 
 
 @app.command("set-plan")
@@ -145,43 +146,51 @@ def set_plan(
 ) -> None:
     """Say when the digests of a person come, and which receivers get them."""
 
-    async def choose(assembled: App) -> tuple[DigestPlan, dict[UUID, str]]:
-        known = await tenant_named(assembled, tenant)
-        member, stores = await member_named(assembled, known, person), assembled.tenant(known.tenant_id)
-        chosen = await digests.set_plan(
+    async def choose(assembled: App) -> tuple[DigestPlanResponse, dict[UUID, str]]:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        member, stores = (
+            await member_named(assembled, chosen_tenant, person),
+            assembled.tenant(chosen_tenant.tenant_id),
+        )
+        typed_plan = parse_plan(
             at or (),
-            [str(weekday) for weekday in day or sorted(EVERY_DAY)],
-            length,
+            weekdays=day or EVERY_DAY,
+            length=length,
             zone=zone or assembled.settings.telemetry.time_zone,
-            stores=stores,
-            digests=assembled.person(known.tenant_id, member.user_id).digests,
             receivers=receiver or (),
         )
+        own = assembled.person(chosen_tenant.tenant_id, member.user_id)
+        chosen = await digests.set_plan(typed_plan, stores=stores, digests=own.digests)
         await record_change(
             assembled,
-            known.tenant_id,
+            chosen_tenant.tenant_id,
             "set_digest_plan",
             "/digest/plan",
             person=member.name,
             receivers=len(chosen.receivers),
         )
-        return chosen, {receiver.receiver_id: receiver.name for receiver in await stores.receivers.all()}
+        return plan_response(chosen), await _receiver_names(stores)
 
-    _show_plan(*with_app(choose))
+    chosen, names = with_app(choose)
+    _print_plan(chosen, names=names)
 
 
-def _show_plan(chosen: DigestPlan, names: dict[UUID, str]) -> None:
+async def _receiver_names(stores: TenantStores) -> dict[UUID, str]:
+    return {receiver.receiver_id: receiver.name for receiver in await list_receivers(stores=stores)}
+
+
+def _print_plan(chosen: DigestPlanResponse, *, names: Mapping[UUID, str]) -> None:
     if not chosen.times:
         console.print("No digests come. Choose times with: tga digest set-plan --at 08:00")
         return
     days = (
         "every day"
-        if chosen.weekdays == EVERY_DAY
-        else "on days " + ", ".join(map(str, sorted(chosen.weekdays)))
+        if EVERY_DAY.issubset(chosen.weekdays)
+        else "on days " + ", ".join(map(str, chosen.weekdays))
     )
-    times = ", ".join(f"{time:%H:%M}" for time in chosen.times)
     console.print(
-        f"Digests come at {times} ({chosen.zone}), {days}, {chosen.length.stories} stories at most."
+        f"Digests come at {', '.join(chosen.times)} ({chosen.zone}), {days}, "
+        f"{chosen.length.stories} stories at most."
     )
     receivers = ", ".join(names[receiver] for receiver in chosen.receivers if receiver in names)
     console.print(

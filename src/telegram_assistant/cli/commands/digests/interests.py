@@ -8,19 +8,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.digests.interests import list_interests
+from telegram_assistant.api.endpoints.digests.interests import (
+    InterestResponse,
+    InterestsResponse,
+    list_interests,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import member_named, tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.endpoints import show_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.digests.interests import (
-    ABOUT_STORIES,
-    MAX_WEIGHT,
-    OWN_WEIGHT,
-    Feedback,
-    Interest,
-)
+from telegram_assistant.domain.digests.interests import ABOUT_STORIES, MAX_WEIGHT, OWN_WEIGHT, Feedback
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests import interests
@@ -52,20 +50,22 @@ def show_list(person: PersonName = "", tenant: TenantName = "default", as_json: 
     """List topics with their weights and reasons, and muted stories;
     --json exports everything that is known.
     """
-    if as_json:
-        print_endpoint(list_interests, tenant=tenant, person=person)
-        return
-    own_interests, opinions = _with_own(tenant, person, lambda _, own: interests.all_of(own))
-    if not own_interests:
+    show_endpoint(
+        list_interests, _print_interests, as_json=as_json, tenant=tenant, person=person, needs_redis=False
+    )
+
+
+def _print_interests(response: InterestsResponse) -> None:
+    if not response.items:
         console.print("There are no interests. Start with: tga interests add TOPIC")
     else:
         table = Table("topic", "weight", "reason", box=None)
-        for interest in own_interests:
+        for interest in response.items:
             table.add_row(Text(interest.topic), f"{interest.weight:+.1f}", Text(_why(interest)))
         console.print(table)
-    for muted in (opinion for opinion in opinions if opinion.feedback is Feedback.MUTED):
+    for muted in (opinion for opinion in response.feedback if opinion.feedback is Feedback.MUTED):
         console.print(
-            Text(f"muted: {muted.headline}  ").append(f"tga interests undo {muted.post_id}", style="dim")
+            Text(f"muted: {muted.headline}  ").append(f"tga interests undo {muted.story_id}", style="dim")
         )
 
 
@@ -93,20 +93,20 @@ def remove(topic: Topic, person: PersonName = "", tenant: TenantName = "default"
 @app.command()
 def reset(person: PersonName = "", tenant: TenantName = "default") -> None:
     """Forget all interests of the person, and what they said about stories."""
-    _with_own(tenant, person, lambda _, own: own.reset())
+    _with_own(tenant, person, lambda _, own: interests.reset_interests(interests=own))
     console.print("All interests are forgotten.")
 
 
 @app.command()
 def more(story: Story, person: PersonName = "", tenant: TenantName = "default") -> None:
     """Ask for more like a story: the names in it gain weight."""
-    _say(story, Feedback.MORE, tenant, person)
+    _give_feedback(story, Feedback.MORE, tenant, person)
 
 
 @app.command()
 def less(story: Story, person: PersonName = "", tenant: TenantName = "default") -> None:
     """Ask for less like a story: the names in it lose weight."""
-    _say(story, Feedback.LESS, tenant, person)
+    _give_feedback(story, Feedback.LESS, tenant, person)
 
 
 @app.command()
@@ -121,13 +121,15 @@ def mute(story: Story, person: PersonName = "", tenant: TenantName = "default") 
 @app.command()
 def undo(story: Story, person: PersonName = "", tenant: TenantName = "default") -> None:
     """Take back all that the person said about a story, with what was learnt from it."""
-    taken = _with_own(tenant, person, lambda stores, own: _take_all_back(story, stores, own))
+    withdrawn_feedback = _with_own(tenant, person, lambda stores, own: _take_all_back(story, stores, own))
     console.print(
-        f"Taken back: {', '.join(taken)}." if taken else "The person has said nothing about this story."
+        f"Taken back: {', '.join(withdrawn_feedback)}."
+        if withdrawn_feedback
+        else "The person has said nothing about this story."
     )
 
 
-def _say(story: PostId, feedback: Feedback, tenant: str, person: str) -> None:
+def _give_feedback(story: PostId, feedback: Feedback, tenant: str, person: str) -> None:
     topics = _with_own(
         tenant, person, lambda stores, own: interests.say(story, feedback, stores=stores, interests=own)
     )
@@ -139,15 +141,15 @@ def _say(story: PostId, feedback: Feedback, tenant: str, person: str) -> None:
 
 
 async def _take_all_back(story: PostId, stores: TenantStores, own: PersonInterests) -> list[str]:
-    taken = []
+    withdrawn_feedback = []
     for feedback in ABOUT_STORIES:
         with suppress(Missing):
             await interests.take_back(story, feedback, stores=stores, interests=own)
-            taken.append(feedback.value)
-    return taken
+            withdrawn_feedback.append(feedback.value)
+    return withdrawn_feedback
 
 
-def _why(interest: Interest) -> str:
+def _why(interest: InterestResponse) -> str:
     if interest.reasons:
         return "; ".join(
             f"{reason.feedback} “{reason.headline}” {reason.said_at:%Y-%m-%d}" for reason in interest.reasons
@@ -159,10 +161,11 @@ def _with_own[T](
     tenant: str, person: str, work: Callable[[TenantStores, PersonInterests], Awaitable[T]]
 ) -> T:
     async def run(assembled: App) -> T:
-        known = await tenant_named(assembled, tenant)
-        member = await member_named(assembled, known, person)
+        chosen_tenant = await tenant_named(assembled, tenant)
+        member = await member_named(assembled, chosen_tenant, person)
         return await work(
-            assembled.tenant(known.tenant_id), assembled.person(known.tenant_id, member.user_id).interests
+            assembled.tenant(chosen_tenant.tenant_id),
+            assembled.person(chosen_tenant.tenant_id, member.user_id).interests,
         )
 
     return with_app(run, needs_redis=False)

@@ -6,15 +6,19 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.operations.dead_letters import get_dead_letter, list_dead_letters
+from telegram_assistant.api.endpoints.operations.dead_letters import (
+    DeadLetterDetailsResponse,
+    DeadLettersResponse,
+    get_dead_letter,
+    list_dead_letters,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
-from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.endpoints import show_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features.operations import dead_letters
-from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter
 
 app = typer.Typer(
     add_completion=False,
@@ -23,6 +27,7 @@ app = typer.Typer(
     help="Events that a stage could not process.",
 )
 
+MAX_LETTERS = 10_000
 Numbers = Annotated[
     list[int] | None, typer.Argument(help="Numbers from `tga dead-letters list`.", show_default=False)
 ]
@@ -36,26 +41,28 @@ def show_list(
     stage: Annotated[
         str | None, typer.Option(help="Only dead letters of this stage.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of dead letters.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_LETTERS, help="Maximum number of dead letters.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List dead letters, newest first."""
-    if as_json:
-        print_endpoint(lambda ask: list_dead_letters(ask, stage=stage, limit=limit))
-        return
-    letters = with_app(lambda assembled: assembled.api.dead_letters.newest(stage, limit=limit))
-    if not letters:
+    show_endpoint(
+        lambda context: list_dead_letters(context, stage=stage, limit=limit), _print_letters, as_json=as_json
+    )
+
+
+def _print_letters(response: DeadLettersResponse) -> None:
+    if not response.items:
         console.print("There are no dead letters.")
         return
     table = Table(pad_edge=False)
     for name in ("number", "when (UTC)", "stage", "post", "attempts", "reason"):
         table.add_column(name, justify="right" if name in {"number", "attempts"} else "left")
-    for letter in letters:
+    for letter in response.items:
         table.add_row(
-            str(letter.dead_letter_id),
+            str(letter.number),
             f"{letter.created_at:%m-%d %H:%M:%S}",
             letter.stage,
-            _post(letter),
+            letter.post_id or "–",
             str(letter.attempts),
             escape(letter.reason),
         )
@@ -68,20 +75,21 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a dead letter with its payload and traceback."""
-    if as_json:
-        print_endpoint(lambda ask: get_dead_letter(ask, number))
-        return
-    letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.api.dead_letters))
+    show_endpoint(lambda context: get_dead_letter(context, number), _print_letter, as_json=as_json)
+
+
+def _print_letter(details: DeadLetterDetailsResponse) -> None:
+    letter = details.letter
     console.print(
-        f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: "
-        f"{escape(letter.reason)}\n"
+        f"[bold]{letter.stage}[/] could not process post {letter.post_id or '–'} "
+        f"after {letter.attempts} attempts: {escape(letter.reason)}\n"
     )
     console.print(
-        f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n"
+        f"from {letter.stream}, entry {details.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n"
     )
-    console.print(escape(letter.payload.decode("utf-8", "replace")))
-    if letter.traceback:
-        console.print(f"\n{escape(letter.traceback.rstrip())}")
+    console.print(escape(details.payload))
+    if details.traceback:
+        console.print(f"\n{escape(details.traceback.rstrip())}")
 
 
 @app.command()
@@ -119,10 +127,7 @@ async def _choose_letters(assembled: App, numbers: list[int] | None, stage: str 
     if bool(numbers) == bool(stage):
         complaints.print("Give numbers from `tga dead-letters list`, or --stage.")
         raise typer.Exit(2)
-    return numbers or [
-        letter.dead_letter_id for letter in await assembled.api.dead_letters.newest(stage, limit=10_000)
-    ]
-
-
-def _post(letter: DeadLetter) -> str:
-    return "–" if letter.channel_id is None else f"{letter.channel_id}/{letter.message_id}"
+    if numbers:
+        return numbers
+    page = await dead_letters.list_letters(letters=assembled.api.dead_letters, stage=stage, limit=MAX_LETTERS)
+    return [letter.dead_letter_id for letter in page.letters]

@@ -1,6 +1,6 @@
 """`tga jobs`: the periodic jobs, their last runs, and one of them at once."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -11,9 +11,10 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.response_models import JobResponse, JobsResponse
 from telegram_assistant.clock import period_start, run_now
+from telegram_assistant.features.operations.overview import last_job_runs
 from telegram_assistant.jobs import Job, job_named, periodic_jobs
 from telegram_assistant.stores.postgres.operations.job_runs import JobRun
 
@@ -29,24 +30,24 @@ app = typer.Typer(
 def show(as_json: AsJson = False) -> None:
     """List the periodic jobs, when each last ran and what became of it, and when it runs next."""
 
-    async def look(assembled: App) -> tuple[tuple[Job, ...], dict[str, JobRun]]:
-        return periodic_jobs(assembled.settings), await assembled.api.backlog.job_runs()
+    async def look(assembled: App) -> JobsResponse:
+        runs, now = await last_job_runs(backlog=assembled.api.backlog), datetime.now(UTC)
+        jobs = periodic_jobs(assembled.settings)
+        return JobsResponse(items=[_response(job, runs.get(job.name), now) for job in jobs])
 
-    (jobs, runs), now = with_app(look, needs_redis=False), datetime.now(UTC)
-    if as_json:
-        print_json(JobsResponse(items=[_response(job, runs.get(job.name), now) for job in jobs]))
-        return
+    show_value(with_app(look, needs_redis=False), _print_jobs, as_json=as_json)
+
+
+def _print_jobs(response: JobsResponse) -> None:
     table = Table("job", "every", "last run", "by", "result", "next", pad_edge=False)
-    for job in jobs:
-        run = runs.get(job.name)
-        began = f"{run.started_at:%m-%d %H:%M} UTC" if run else "never"
+    for job in response.items:
         table.add_row(
-            job.name,
-            _interval(job.every),
-            began,
-            run.instance if run else "–",
-            _result(run),
-            f"{_next(job, now):%m-%d %H:%M} UTC",
+            job.job,
+            _interval(job.every_seconds),
+            f"{job.started_at:%m-%d %H:%M} UTC" if job.started_at else "never",
+            job.instance or "–",
+            _result(job),
+            f"{job.next_at:%m-%d %H:%M} UTC",
         )
     console.print(table)
 
@@ -74,22 +75,18 @@ def _response(job: Job, run: JobRun | None, now: datetime) -> JobResponse:
         finished_at=run.finished_at if run else None,
         instance=run.instance if run else None,
         error=run.error if run else None,
-        next_at=_next(job, now),
+        next_at=period_start(now, job.every) + job.every,
     )
 
 
-def _next(job: Job, now: datetime) -> datetime:
-    return period_start(now, job.every) + job.every
-
-
-def _interval(every: timedelta) -> str:
-    minutes = int(every.total_seconds()) // 60
+def _interval(seconds: int) -> str:
+    minutes = seconds // 60
     return f"{minutes} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def _result(run: JobRun | None) -> str:
-    if run is None:
+def _result(job: JobResponse) -> str:
+    if job.started_at is None:
         return "–"
-    if run.error:
-        return f"[red]failed[/]: {escape(run.error)}"
-    return "[green]done[/]" if run.finished_at else "runs"
+    if job.error:
+        return f"[red]failed[/]: {escape(job.error)}"
+    return "[green]done[/]" if job.finished_at else "runs"

@@ -23,12 +23,12 @@ def migrate(
     """
     database = group_or_exit(DatabaseSettings)
 
-    def tell(sentence: str) -> None:
+    def print_sentence(sentence: str) -> None:
         if not quiet:
             console.print(sentence)
 
     try:
-        schema = asyncio.run(migrating.migrate(database, tell=tell))
+        schema = asyncio.run(migrating.migrate(database, tell=print_sentence))
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
-    tell(words_of(schema.place))
+    print_sentence(words_of(schema.place))

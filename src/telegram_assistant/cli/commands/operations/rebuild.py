@@ -13,13 +13,14 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import InUse, Rejected
 from telegram_assistant.features.operations.graph_upkeep import rebuild_graph
+from telegram_assistant.features.operations.rebuilding import rebuild_status, request_rebuild
 from telegram_assistant.features.operations.story_upkeep import rebuild_stories
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild
 from telegram_assistant.vectors.index import VectorIndex
-from telegram_assistant.vectors.opening import Used, open_vectors, used_by
+from telegram_assistant.vectors.opening import Used, open_vectors, place_of
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Rebuild indexes from PostgreSQL."
@@ -44,13 +45,13 @@ def vectors() -> None:
     """
 
     async def work(assembled: App) -> Rebuild:
-        if used_by(assembled.settings.vectors) is Used.OFF:
+        if place_of(assembled.settings.vectors) is Used.OFF:
             raise Rejected(Reason("vectors_off", "vectors are off: set QDRANT_URL or VECTORS_DIR"))
         async with AsyncExitStack() as stack:
             return await _rebuild(assembled, Projection.VECTORS, _rebuild_vectors_here(assembled, stack))
 
-    done = with_app(work)
-    console.print(f"{done.done} posts are in the new collection, and searches use it.")
+    rebuild = with_app(work)
+    console.print(f"{rebuild.done} posts are in the new collection, and searches use it.")
 
 
 @app.command()
@@ -74,8 +75,8 @@ def graph() -> None:
         )
         return await _rebuild(assembled, Projection.GRAPH, doing)
 
-    done = with_app(work, with_graph=True)
-    console.print(f"{done.done} posts are in the new graph, and queries use it.")
+    rebuild = with_app(work, with_graph=True)
+    console.print(f"{rebuild.done} posts are in the new graph, and queries use it.")
 
 
 @app.command()
@@ -97,8 +98,8 @@ def text() -> None:
         )
         return await _rebuild(assembled, Projection.TEXT, doing)
 
-    done = with_app(work)
-    console.print(f"The words of {done.done} posts are in the new table, and searches use it.")
+    rebuild = with_app(work)
+    console.print(f"The words of {rebuild.done} posts are in the new table, and searches use it.")
 
 
 @app.command()
@@ -119,12 +120,12 @@ def stories() -> None:
         )
         return await _rebuild(assembled, Projection.STORIES, doing)
 
-    done = with_app(work)
-    console.print(f"{done.done} posts are grouped again.")
+    rebuild = with_app(work)
+    console.print(f"{rebuild.done} posts are grouped again.")
 
 
 async def _rebuild(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
-    await assembled.system.rebuilds.want(projection)
+    await request_rebuild(projection, rebuilds=assembled.system.rebuilds)
     await record_operation(assembled, "rebuild", f"/projections/{projection}")
     task = asyncio.create_task(doing)
     try:
@@ -162,8 +163,7 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
         while True:
             if task.done() and (error := task.exception()) is not None:
                 raise error
-            rebuild = await assembled.system.rebuilds.look(projection)
-            assert rebuild is not None  # it was wanted above
+            rebuild = await rebuild_status(projection, rebuilds=assembled.system.rebuilds)
             description = f"{projection.value} {rebuild.error}".strip()
             progress.update(
                 bar,
@@ -182,8 +182,8 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
                 raise Rejected(
                     Reason(
                         "nothing_rebuilds",
-                        "no process is rebuilding it: the one that has it open runs no worker, "
-                        "or has just ended; start a worker, or run this again",
+                        "no process is rebuilding it: the process that has it open runs no worker, or has "
+                        "just ended; start a worker, or run this again",
                     )
                 )
             await asyncio.sleep(LOOK_EVERY_SECONDS)

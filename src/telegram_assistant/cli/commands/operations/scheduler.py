@@ -11,9 +11,11 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.response_models import ParkedChannelResponse, SchedulerResponse
-from telegram_assistant.cli.wording import words_of
+from telegram_assistant.cli.wording import say_here, words_of
+from telegram_assistant.features.channels.parked import all_parked_channels
+from telegram_assistant.features.channels.polling import pull_forward_channels
 from telegram_assistant.ingest.scheduler import scheduler_status
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.redis.marks import delete_all_high_water
@@ -34,42 +36,44 @@ def status(as_json: AsJson = False) -> None:
     Exits with 1 unless the status is ok.
     """
 
-    async def look(assembled: App) -> bool:
-        parser = assembled.settings.parser
-        lock = SchedulerLock(assembled.redis, assembled.instance)
+    async def look(assembled: App) -> SchedulerResponse:
+        parser, words = assembled.settings.parser, str if as_json else say_here
         scheduler = await scheduler_status(
-            lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC)
+            lock=SchedulerLock(assembled.redis, assembled.instance),
+            planning=assembled.system.planning,
+            settings=parser,
+            now=datetime.now(UTC),
         )
-        everything_parked = await assembled.system.schedule.parked()
-        if as_json:
-            parked_channels = [
-                ParkedChannelResponse.model_validate({**asdict(parked), "reason": str(parked.reason)})
-                for parked in everything_parked
-            ]
-            facts = {
-                **scheduler.as_json(parser.interval_seconds),
-                "policy": parser.policy.value,
-                "parked": parked_channels,
-            }
-            print_json(SchedulerResponse.model_validate(facts))
-            return scheduler.status is State.OK
-        table = Table(pad_edge=False, show_header=False)
-        for name, value in scheduler.as_json(parser.interval_seconds).items():
-            cell = (
-                f"[{COLOURS[scheduler.status]}]{value}[/]"
-                if name == "status"
-                else str(value if value is not None else "–")
-            )
-            table.add_row(name, cell)
-        table.add_row("policy", parser.policy.value)
-        console.print(table)
-        for parked in everything_parked:
-            when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
-            console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {words_of(parked.reason)}")
-        return scheduler.status is State.OK
+        parked_channels = [
+            ParkedChannelResponse.model_validate({**asdict(parked), "reason": words(parked.reason)})
+            for parked in await all_parked_channels(schedule=assembled.system.schedule)
+        ]
+        facts = {
+            **scheduler.as_json(parser.interval_seconds),
+            "policy": parser.policy.value,
+            "parked": parked_channels,
+        }
+        return SchedulerResponse.model_validate(facts)
 
-    if not with_app(look):
+    response = with_app(look)
+    show_value(response, _print_status, as_json=as_json)
+    if response.status != State.OK:
         raise typer.Exit(1)
+
+
+def _print_status(response: SchedulerResponse) -> None:
+    table = Table(pad_edge=False, show_header=False)
+    for name, value in response.model_dump(exclude={"parked"}).items():
+        cell = (
+            f"[{COLOURS[response.status]}]{value}[/]"
+            if name == "status"
+            else str(value if value is not None else "–")
+        )
+        table.add_row(name, cell)
+    console.print(table)
+    for parked in response.parked:
+        when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
+        console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {escape(parked.reason)}")
 
 
 @app.command()
@@ -84,7 +88,7 @@ def reset() -> None:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()
         marks, pulled = (
             await delete_all_high_water(assembled.redis),
-            await assembled.system.planning.pull_forward(),
+            await pull_forward_channels(planning=assembled.system.planning),
         )
         await record_operation(assembled, "reset_scheduler", "/scheduler", marks=marks, pulled_forward=pulled)
         return had_lock, marks, pulled
@@ -98,8 +102,8 @@ def reset() -> None:
             words_of(
                 Reason(
                     "channels_pulled_forward",
-                    "{count} channel waited for the end of a flood that is over, and is due now.",
-                    "{count} channels waited for the end of a flood that is over, and are due now.",
+                    "{count} channel that waited for the end of a flood wait is due now.",
+                    "{count} channels that waited for the end of a flood wait are due now.",
                     count=pulled,
                 )
             )

@@ -1,7 +1,6 @@
 """`tga streams`: shows the pipeline stages, announces posts again, and resumes stopped stages."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,14 +11,15 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.response_models import StageResponse, StagesResponse, UnknownGroupResponse
 from telegram_assistant.cli.wording import words_of
+from telegram_assistant.features.operations.overview import count_waiting_revisions
 from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
-from telegram_assistant.streams.groups import find_unknown_groups, readers_of
-from telegram_assistant.streams.monitoring import StageState, measure_stages, resume
+from telegram_assistant.streams.groups import UnknownGroup, find_unknown_groups, readers_of
+from telegram_assistant.streams.monitoring import measure_stages, resume
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.worker_role import relay_of
+from telegram_assistant.worker_role import build_relay
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="Watch the pipeline stages; refill, resume."
@@ -37,34 +37,14 @@ def show(
         return
 
     async def watch(assembled: App) -> None:
-        partitions = assembled.settings.streams.partitions
-        states, waiting = (
-            await measure_stages(assembled.redis, stages_of(assembled.settings), partitions),
-            await assembled.system.outbox.waiting(),
-        )
-        unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
-        if as_json:
-            items = [StageResponse.model_validate(state, from_attributes=True) for state in states]
-            groups = [UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown]
-            print_json(StagesResponse(items=items, on_their_way=waiting, unknown_groups=groups))
+        response = await _measure(assembled)
+        if as_json or once or not console.is_terminal:
+            show_value(response, _print_stages, as_json=as_json)
             return
-        table = _table(states, waiting)
-        if once or not console.is_terminal:
-            console.print(table)
-            for group in unknown:
-                console.print(
-                    f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True
-                )
-            return
-        with Live(table, console=console, screen=True) as live:
+        with Live(_table(response), console=console, screen=True) as live:
             while True:
                 await asyncio.sleep(1)
-                live.update(
-                    _table(
-                        await measure_stages(assembled.redis, stages_of(assembled.settings), partitions),
-                        await assembled.system.outbox.waiting(),
-                    )
-                )
+                live.update(_table(await _measure(assembled)))
 
     try:
         with_app(watch)
@@ -79,7 +59,7 @@ def refill() -> None:
     """
 
     async def announce_again(assembled: App) -> int:
-        count = await relay_of(PIPELINE, assembled, Health(probes={})).refill()
+        count = await build_relay(PIPELINE, assembled, Health(probes={})).refill()
         await record_operation(assembled, "refill_streams", "/streams", posts=count)
         return count
 
@@ -90,10 +70,10 @@ def refill() -> None:
 @app.command(name="resume")
 def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped stage.")]) -> None:
     """Resume a stage that stopped after too many consecutive dead letters."""
-    if stage not in {known.name for known in WITH_GRAPH}:
+    if stage not in {definition.name for definition in WITH_GRAPH}:
         complaints.print(
             f"[red]There is no stage {stage!r}.[/] There are: "
-            f"{', '.join(known.name for known in WITH_GRAPH)}."
+            f"{', '.join(definition.name for definition in WITH_GRAPH)}."
         )
         raise typer.Exit(1)
 
@@ -106,11 +86,32 @@ def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped 
     console.print(f"{stage} resumes within seconds." if stopped else f"{stage} was not stopped.")
 
 
-def _table(states: Sequence[StageState], waiting: int) -> Table:
-    table = Table(title=f"{waiting} post revisions in the pipeline", title_justify="left", pad_edge=False)
+async def _measure(assembled: App) -> StagesResponse:
+    partitions = assembled.settings.streams.partitions
+    states = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions)
+    unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
+    return StagesResponse(
+        items=[StageResponse.model_validate(state, from_attributes=True) for state in states],
+        on_their_way=await count_waiting_revisions(outbox=assembled.system.outbox),
+        unknown_groups=[
+            UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown
+        ],
+    )
+
+
+def _print_stages(response: StagesResponse) -> None:
+    console.print(_table(response))
+    for unknown in response.unknown_groups:
+        group = UnknownGroup(unknown.stream, unknown.group)
+        console.print(f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True)
+
+
+def _table(response: StagesResponse) -> Table:
+    title = f"{response.on_their_way} post revisions in the pipeline"
+    table = Table(title=title, title_justify="left", pad_edge=False)
     for name in ("stage", "lane", "waiting", "running", "delayed", "oldest", "consumers", "state"):
         table.add_column(name, justify="left" if name in {"stage", "lane", "state"} else "right")
-    for state in states:
+    for state in response.items:
         state_cell = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"
         numbers = (state.lag, state.pending - state.resting, state.resting)
         age = f"{state.oldest_seconds:.0f} s" if state.lag or state.pending else "–"

@@ -1,30 +1,31 @@
 """`tga changes`: posts that channels edited or deleted after publishing them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.posts.changes import QuietChangesResponse, list_changes
+from telegram_assistant.api.endpoints.posts.changes import (
+    QuietChangeResponse,
+    QuietChangesResponse,
+    list_changes,
+)
+from telegram_assistant.api.endpoints.posts.posts import TextPieceResponse
 from telegram_assistant.api.request_context import RequestContext
-from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.endpoints import show_endpoint
+from telegram_assistant.cli.environment import console, zone_here
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import words_of
-from telegram_assistant.domain.posts.differences import Piece, PieceChange
+from telegram_assistant.domain.posts.differences import PieceChange
 from telegram_assistant.domain.posts.meaning import MeaningKind
-from telegram_assistant.features.channels.channels import pick
-from telegram_assistant.features.posts.changes import DescribedChange, quiet_changes
+from telegram_assistant.features.channels.channels import find_followed
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
 
 STYLES = {PieceChange.SAME: "", PieceChange.REMOVED: "red", PieceChange.ADDED: "green"}
 MARKS = {PieceChange.SAME: ("", ""), PieceChange.REMOVED: ("[-", "-]"), PieceChange.ADDED: ("{+", "+}")}
 """The marks of `git diff --word-diff`, so that output without colours shows changes too."""
-AROUND = 60
+CONTEXT_CHARACTERS = 60
 """Characters of unchanged text shown on each side of a change."""
 
 
@@ -44,11 +45,15 @@ def changes(
 ) -> None:
     """List edits with their differences, and deletions with the deleted text."""
 
-    async def answer(ask: RequestContext) -> QuietChangesResponse:
-        of = None if channel is None else pick(await ask.stores.followed.channels(), channel).channel_id
+    async def answer(context: RequestContext) -> QuietChangesResponse:
+        of = (
+            None
+            if channel is None
+            else (await find_followed(channel, followed=context.stores.followed)).channel_id
+        )
         return await list_changes(
-            ask,
-            since=ask.now - timedelta(days=days),
+            context,
+            since=context.now - timedelta(days=days),
             order=by,
             kind=only,
             meaning=what,
@@ -56,69 +61,47 @@ def changes(
             limit=limit,
         )
 
-    if as_json:
-        print_endpoint(answer, tenant=tenant)
-        return
+    def print_changes(response: QuietChangesResponse) -> None:
+        if not response.items:
+            console.print(f"No edits or deletions were noticed in the last {days:g} days.")
+        zone = zone_here()
+        for change in response.items:
+            _print_change(change, zone)
 
-    async def look(app: App) -> tuple[tuple[DescribedChange, ...], ZoneInfo]:
-        known = await tenant_named(app, tenant)
-        stores = app.tenant(known.tenant_id)
-        channel_ids = (
-            None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
-        )
-        kinds = tuple(ChangeKind) if only is None else (only,)
-        since = datetime.now(UTC) - timedelta(days=days)
-        meanings = () if what is None else (what,)
-        page = await quiet_changes(
-            since,
-            stores=stores,
-            order=by,
-            kinds=kinds,
-            meanings=meanings,
-            channel_ids=channel_ids,
-            limit=limit,
-        )
-        return page.changes, ZoneInfo(app.settings.telemetry.time_zone)
-
-    described_changes, zone = with_app(look, needs_redis=False)
-    if not described_changes:
-        console.print(f"No edits or deletions were noticed in the last {days:g} days.")
-    for described in described_changes:
-        _show(described, zone)
+    show_endpoint(answer, print_changes, as_json=as_json, tenant=tenant, needs_redis=False)
 
 
-def _show(described: DescribedChange, zone: ZoneInfo) -> None:
-    change = described.change
+def _print_change(change: QuietChangeResponse, zone: ZoneInfo) -> None:
     reach = "" if change.views is None else f", seen {change.views:,} times"
-    head = Text(described.channel, style="bold")
+    head = Text(change.channel, style="bold")
     head.append(
         f"  {change.kind.value} {change.changed_at.astimezone(zone):%Y-%m-%d %H:%M}",
         style="yellow" if change.after else "red",
     )
     head.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
-    head.append(described.link, style="blue")
+    head.append(change.link, style="blue")
     console.print(head)
-    for meaning in described.meaning:
-        console.print(Text(words_of(meaning.words), style="bold"))
+    for meaning in change.meaning:
+        console.print(Text(meaning.words, style="bold"))
     body = Text()
     if change.kind is ChangeKind.DELETED:
         body.append(change.before.strip() or "(no text)", style="red")
     elif change.before == change.after:
         body.append("(the text is the same: a picture, a file or a link changed)", style="dim")
     else:
-        for place, piece in enumerate(described.pieces):
+        for place, piece in enumerate(change.difference):
             begins, ends = MARKS[piece.change]
-            text = _shorten(piece, first=place == 0, last=place == len(described.pieces) - 1)
+            text = _shorten(piece, first=place == 0, last=place == len(change.difference) - 1)
             body.append(f"{begins}{text}{ends}", style=STYLES[piece.change])
     console.print(body)
     console.print()
 
 
-def _shorten(piece: Piece, *, first: bool, last: bool) -> str:
+def _shorten(piece: TextPieceResponse, *, first: bool, last: bool) -> str:
     """Shortens long unchanged pieces; never shortens a change."""
     text = piece.text
-    if piece.change is not PieceChange.SAME or len(text) <= 2 * AROUND:
+    if piece.change is not PieceChange.SAME or len(text) <= 2 * CONTEXT_CHARACTERS:
         return text
-    head = "" if first else text[:AROUND]
-    tail = "" if last else text[-AROUND:]
+    head = "" if first else text[:CONTEXT_CHARACTERS]
+    tail = "" if last else text[-CONTEXT_CHARACTERS:]
     return f"{head} … {tail}"

@@ -1,45 +1,47 @@
 """`tga stories`: what several channels tell of the same event."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.text import Text
 
+from telegram_assistant.api.endpoints.sharing import export_story
 from telegram_assistant.api.endpoints.stories.stories import (
     FullStoryResponse,
     StoriesResponse,
-    get_story,
+    StoryPostResponse,
+    full_response,
     list_stories,
 )
-from telegram_assistant.api.endpoints.stories.summaries import write_story_summary
 from telegram_assistant.api.request_context import RequestContext
-from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.cli.output import AsJson
-from telegram_assistant.cli.wording import words_of as words_of_reason
-from telegram_assistant.domain.ids import PostId
-from telegram_assistant.features.stories.stories import (
-    FullStory,
-    ListedStory,
-    StoryList,
-    recent_stories,
-    story_around,
+from telegram_assistant.api.story_summaries import (
+    CitedSentenceResponse,
+    StorySummaryResponse,
+    WordedSentenceResponse,
 )
-from telegram_assistant.features.stories.telling import words_of
+from telegram_assistant.cli.auditing import record_change
+from telegram_assistant.cli.commands.sharing import print_copy
+from telegram_assistant.cli.endpoints import show_endpoint
+from telegram_assistant.cli.environment import complaints, console, zone_here
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import say_here
+from telegram_assistant.domain.channels.coverage import CoverageState
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.sharing.formats import ShareFormat
+from telegram_assistant.features.stories.stories import FullStory, put_back, story_around, take_out
+from telegram_assistant.features.stories.telling import first_sentence
 from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
 from telegram_assistant.features.understanding.spending import money_of
-from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_NAMES = 4
 WRITING_SECONDS = 60.0
 
 
-def stories(
+def stories(  # noqa: PLR0913, PLR0917 -- its options
     story: Annotated[
         str | None,
         typer.Argument(help="Show one story in full: the id of any of its posts, CHANNEL/MESSAGE."),
@@ -57,61 +59,64 @@ def stories(
             help="Let a provider sum up the story, if the owner has consented to one. It costs money.",
         ),
     ] = False,
+    apart: Annotated[
+        bool | None,
+        typer.Option(
+            "--take-out/--put-back",
+            help="Take this post out of its story for the whole tenant, or let it join the story again.",
+        ),
+    ] = None,
+    copy_as: Annotated[
+        ShareFormat | None,
+        typer.Option("--as", help="Print the story as a copy with its sources: text, markdown, csv or json."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List what at least two followed channels tell, the weightiest first; or show one story."""
     post_id = None if story is None else _post_id(story)
-
-    async def answer(ask: RequestContext) -> StoriesResponse | FullStoryResponse:
-        if post_id is not None:
-            if write:
-                await write_story_summary(ask, post_id.channel_id, post_id.message_id)
-            return await get_story(ask, post_id.channel_id, post_id.message_id)
-        return await list_stories(ask, since=ask.now - timedelta(days=days), folder=folder, limit=limit)
-
-    if as_json:
-        print_endpoint(answer, tenant=tenant)
+    if apart is not None and post_id is None:
+        raise typer.BadParameter("name the post that is taken out or put back")
+    if copy_as is not None:
+        if post_id is None:
+            raise typer.BadParameter("name a post of the story that is copied")
+        print_copy(lambda context: export_story(context, *post_id, share_format=copy_as), tenant=tenant)
         return
 
-    async def look(app: App) -> tuple[StoryList | FullStory, ZoneInfo]:
-        known = await tenant_named(app, tenant)
-        stores, zone, now = (
-            app.tenant(known.tenant_id),
-            ZoneInfo(app.settings.telemetry.time_zone),
-            datetime.now(UTC),
+    if post_id is None:
+        show_endpoint(
+            lambda context: list_stories(
+                context, since=context.now - timedelta(days=days), folder=folder, limit=limit
+            ),
+            partial(_print_stories, days=days),
+            as_json=as_json,
+            tenant=tenant,
+            needs_redis=False,
         )
-        if post_id is not None:
-            full = await story_around(post_id, stores=stores)
-            return await _write(
-                full, SummaryWriter(app.questions, known.tenant_id), stores
-            ) if write else full, zone
-        return await recent_stories(
-            now - timedelta(days=days), stores=stores, now=now, folder=folder, limit=limit
-        ), zone
-
-    content, zone = with_app(look, needs_redis=False)
-    if isinstance(content, FullStory):
-        _show_full(content, zone)
         return
-    if not content.stories:
-        console.print(
-            f"No two of your channels told the same in the last {days:g} days. Stories appear when they do."
-        )
-    for listed in content.stories:
-        _show(listed, zone)
+
+    async def look(context: RequestContext) -> FullStoryResponse:
+        if apart is not None:
+            await (take_out if apart else put_back)(post_id, stores=context.stores)
+            action = "take_post_out" if apart else "put_post_back"
+            await record_change(context.app, context.caller.tenant_id, action, str(post_id))
+        full = await story_around(post_id, stores=context.stores)
+        return full_response(await _write(full, context) if write else full, context.translate)
+
+    show_endpoint(look, _print_story, as_json=as_json, tenant=tenant, needs_redis=False)
 
 
-async def _write(full: FullStory, writer: SummaryWriter, stores: TenantStores) -> FullStory:
+async def _write(full: FullStory, context: RequestContext) -> FullStory:
     """Says what it costs at most, and why nothing is written."""
+    writer = SummaryWriter(context.app.questions, context.caller.tenant_id)
     if full.written is None and (offer := await offer_summary(full.material, writer=writer)) is not None:
         complaints.print(
             f"{offer.model} is asked; it costs at most {money_of(offer.highest_micro)} {offer.unit}."
         )
     writing = await write_summary(
-        full.material, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS
+        full.material, writer=writer, stores=context.stores, patience_seconds=WRITING_SECONDS
     )
     if writing.fallback is not None:
-        complaints.print(Text(words_of_reason(writing.fallback), style="yellow"))
+        complaints.print(Text(say_here(writing.fallback), style="yellow"))
     return replace(full, written=writing.written)
 
 
@@ -122,55 +127,95 @@ def _post_id(text: str) -> PostId:
         raise typer.BadParameter(str(error)) from error
 
 
-def _show(listed: ListedStory, zone: ZoneInfo) -> None:
-    story = listed.story
-    console.print(Text(listed.telling.headline or "(no text)", style="bold"))
-    names = [post.channel for post in story.first_of_channels]
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    console.print(Text(f"  {len(story.posts)} posts in {', '.join(names[:MAX_NAMES])}{more}"))
-    first = f"  first seen {story.first.posted_at.astimezone(zone):%Y-%m-%d %H:%M} in {story.first.channel}"
-    console.print(Text(f"{first}  tga stories {story.story_id}", style="dim"))
-    console.print()
-
-
-def _show_full(full: FullStory, zone: ZoneInfo) -> None:
-    story = full.story
-    console.print(Text(full.telling.headline or "(no text)", style="bold"))
-    for sentence in full.written.sentences if full.written else ():
+def _print_stories(listed: StoriesResponse, *, days: float) -> None:
+    zone = zone_here()
+    if not listed.items:
         console.print(
-            Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim")
+            f"No two of your channels told the same in the last {days:g} days. Stories appear when they do."
         )
+    for story in listed.items:
+        console.print(Text(story.headline or "(no text)", style="bold"))
+        if story.state_at is not None:
+            changed = f"  changed {story.state_at.astimezone(zone):%Y-%m-%d %H:%M}; before: {story.before}"
+            console.print(Text(changed, style="dim"))
+        names = story.channels
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        console.print(Text(f"  {story.posts} posts in {', '.join(names[:MAX_NAMES])}{more}"))
+        first = f"  first seen {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M} in {names[0]}"
+        console.print(Text(f"{first}  tga stories {story.story_id}", style="dim"))
+        console.print()
+
+
+def _print_story(full: FullStoryResponse) -> None:
+    console.print(Text(full.story.headline or "(no text)", style="bold"))
     if full.written is not None:
-        checks = full.written.checks
+        _print_sentences(full.written.sentences)
         console.print(
             Text(
-                f"  {full.written.model}: {len(checks.left_out)} sentences left out, "
-                f"{checks.replaced} replaced\n",
+                f"  {full.written.model}: {len(full.written.rejected_reasons)} sentences left out, "
+                f"{full.written.replaced_count} replaced\n",
                 style="dim",
             )
         )
-    for sentence in full.summary.known[1:] if full.summary else full.telling.sentences:
-        console.print(
-            Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim")
-        )
+    if full.summary is not None:
+        _print_state(full.summary)
+    _print_sentences(full.summary.in_own_words[1:] if full.summary else full.story.sentences)
     for dispute in full.summary.disputed if full.summary else ():
-        others = ", ".join(f"{other.number} ({len(other.posts)})" for other in dispute.others)
+        others = ", ".join(f"{other.number} ({len(other.post_ids)})" for other in dispute.others)
         console.print(
             Text(
-                f"  disputed: {dispute.stands.number} ({len(dispute.stands.posts)} channels), "
+                f"  disputed: {dispute.stands.number} ({len(dispute.stands.post_ids)} channels), "
                 f"others say {others}",
                 style="yellow",
             )
         )
     console.print()
-    for post in story.posts:
-        link = story.follows.get(post.post_id)
-        line = Text(f"{post.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ").append(post.channel, style="bold")
-        line.append(f"  {link.kind.value} of {link.other}" if link else "  in its own words", style="dim")
-        line.append("  deleted", style="red") if post.deleted_at else line.append("")
-        console.print(line.append(f"  {words_of(post)}"))
-    if full.incomplete:
-        names = ", ".join(incomplete.first.channel for incomplete in full.incomplete[:MAX_NAMES])
+    _print_posts(full.posts)
+    incomplete = [source for source in full.sources if source.coverage is not CoverageState.COMPLETE]
+    if incomplete:
+        names = ", ".join(source.channel for source in incomplete[:MAX_NAMES])
         console.print(
             Text(f"\nThe first that we have seen. Posts may still be missing from {names}.", style="yellow")
         )
+
+
+def _print_state(summary: StorySummaryResponse) -> None:
+    zone = zone_here()
+    if summary.state_at is not None and summary.before is not None:
+        state = summary.in_own_words[0].text
+        console.print(Text(f"  {summary.state_at.astimezone(zone):%Y-%m-%d %H:%M}  {state}", style="green"))
+        console.print(Text(f"  before: {summary.before.text}", style="dim"))
+    if (latest := summary.latest) is not None:
+        when = f"{latest.posted_at.astimezone(zone):%Y-%m-%d %H:%M}"
+        console.print(Text(f"  latest ({when}, {latest.channel}): {latest.text}", style="green"))
+
+
+def _print_sentences(sentences: Sequence[CitedSentenceResponse]) -> None:
+    for sentence in sentences:
+        console.print(
+            Text(f"  {sentence.text} ").append(
+                f"[{', '.join(sentence.post_ids)}]{_describe_support(sentence)}", style="dim"
+            )
+        )
+
+
+def _describe_support(sentence: CitedSentenceResponse) -> str:
+    if not isinstance(sentence, WordedSentenceResponse):
+        return ""
+    repeating = len(sentence.post_ids) - sentence.wordings
+    if sentence.wordings > 1:
+        source = f", all after {sentence.source}" if sentence.source else ""
+        repeats = f", {repeating} repeat" if repeating else ""
+        return f" {sentence.wordings} in their own words{source}{repeats}"
+    return f" one wording, {repeating} repeat it" if repeating else " one channel so far"
+
+
+def _print_posts(posts: Sequence[StoryPostResponse]) -> None:
+    zone = zone_here()
+    for post in posts:
+        line = Text(f"{post.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ").append(post.channel, style="bold")
+        line.append(
+            f"  {post.how.value} of {post.follows}" if post.how else "  in its own words", style="dim"
+        )
+        line.append("  deleted", style="red") if post.deleted_at else line.append("")
+        console.print(line.append(f"  {first_sentence(post.text)}"))

@@ -11,12 +11,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.stories.trends import list_trends
+from telegram_assistant.api.endpoints.stories.trends import trends_response
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.environment import console, zone_here
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
 from telegram_assistant.features.stories.trends import Trend, Trends, all_trends
 
@@ -29,19 +28,24 @@ def trends(
     """List stories that five or more channels told within half an hour,
     and names and tags that they mention more than usual.
     """
-    if as_json:
-        print_endpoint(lambda context: list_trends(context, hours=hours), tenant=tenant)
-        return
 
-    async def look(app: App) -> tuple[Trends, ZoneInfo]:
-        known = await tenant_named(app, tenant)
+    async def look(assembled: App) -> Trends:
+        chosen_tenant = await tenant_named(assembled, tenant)
         now = datetime.now(UTC)
-        recent = await all_trends(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id), now=now)
-        return recent, ZoneInfo(app.settings.telemetry.time_zone)
+        return await all_trends(
+            now - timedelta(hours=hours), stores=assembled.tenant(chosen_tenant.tenant_id), now=now
+        )
 
-    recent, zone = with_app(look, needs_redis=False)
+    recent = with_app(look, needs_redis=False)
+    if as_json:
+        print_json(trends_response(recent))
+    else:
+        _print_trends(recent, hours)
+
+
+def _print_trends(recent: Trends, hours: int) -> None:
     if recent.stories:
-        console.print(_stories(recent.stories, zone))
+        console.print(_stories(recent.stories, zone_here()))
     else:
         console.print(f"No story was told by five channels within 30 minutes in the last {hours} hours.")
     if recent.keywords:

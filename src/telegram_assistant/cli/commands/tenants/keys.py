@@ -8,13 +8,18 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.tenants.keys import created_key_response, list_api_keys
+from telegram_assistant.api.endpoints.tenants.keys import (
+    CreatedKeyResponse,
+    KeysResponse,
+    created_key_response,
+    list_api_keys,
+)
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import ACTOR, record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import ALL, print_endpoint
+from telegram_assistant.cli.endpoints import MAX_ITEMS, show_endpoint
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.domain.tenants.access import (
     SCOPES_OF,
     KeyScope,
@@ -22,8 +27,8 @@ from telegram_assistant.domain.tenants.access import (
     effective_scopes,
     new_operator_key,
 )
-from telegram_assistant.features.tenants.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.tenants.keys import ApiKey
+from telegram_assistant.features.people.members import add_member
+from telegram_assistant.features.tenants.keys import CreatedKey, KeyMaker, make_key, revoke_key
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="API keys.")
@@ -52,41 +57,52 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a key and show it once."""
-    wanted = _scopes(scopes)
+    key_scopes = _scopes(scopes)
 
     async def make(assembled: App) -> CreatedKey:
-        known = await tenant_named(assembled, tenant)
-        member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
-        stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
+        chosen_tenant = await tenant_named(assembled, tenant)
+        drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
+        member = (
+            await add_member(
+                user,
+                chosen_tenant.tenant_id,
+                role=role,
+                users=assembled.system.users,
+                drop_cached_keys=drop_cached_keys,
+            )
+            if user
+            else None
+        )
+        stores, now = assembled.tenant(chosen_tenant.tenant_id), datetime.now(UTC)
         within = effective_scopes(
-            SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator
+            SCOPES_OF[MemberRole.OWNER],
+            role=member.role if member else None,
+            is_operator=chosen_tenant.is_operator,
         )
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
         created = await make_key(
             name,
-            wanted,
+            key_scopes,
             maker=maker,
             keys=stores.keys,
             now=now,
             expires_at=now + timedelta(days=days) if days else None,
         )
-        if role is not None:
-            await RateLimits(assembled.redis).drop_cached_keys()
         await record_change(
             assembled,
-            known.tenant_id,
+            chosen_tenant.tenant_id,
             "create_api_key",
             "/keys",
             name=name,
-            scopes=[*wanted],
+            scopes=[*key_scopes],
             user=user or None,
         )
         return created
 
-    created = with_app(make)
-    if as_json:
-        print_json(created_key_response(created))
-        return
+    show_value(created_key_response(with_app(make)), _print_created, as_json=as_json)
+
+
+def _print_created(created: CreatedKeyResponse) -> None:
     console.print(f"Key {created.key.key_id}. It is shown only once; store it:")
     typer.echo(created.secret)
 
@@ -94,15 +110,13 @@ def create(
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """List keys, without their secrets."""
-    if as_json:
-        print_endpoint(lambda ask: list_api_keys(ask, limit=ALL), tenant=tenant)
-        return
+    show_endpoint(
+        lambda context: list_api_keys(context, limit=MAX_ITEMS), _print_keys, as_json=as_json, tenant=tenant
+    )
 
-    async def look(assembled: App) -> tuple[ApiKey, ...]:
-        known = await tenant_named(assembled, tenant)
-        return (await list_keys(keys=assembled.tenant(known.tenant_id).keys, limit=1000)).keys
 
-    keys = with_app(look)
+def _print_keys(response: KeysResponse) -> None:
+    keys = response.items
     if not keys:
         console.print("There are no keys. Start with: tga keys create NAME")
         return
@@ -141,13 +155,13 @@ def revoke(
     """Revoke a key, and every key that was created with it."""
 
     async def end(assembled: App) -> None:
-        known = await tenant_named(assembled, tenant)
+        chosen_tenant = await tenant_named(assembled, tenant)
         await revoke_key(
             key_id,
-            keys=assembled.tenant(known.tenant_id).keys,
+            keys=assembled.tenant(chosen_tenant.tenant_id).keys,
             drop_cached_keys=RateLimits(assembled.redis).drop_cached_keys,
         )
-        await record_change(assembled, known.tenant_id, "revoke_api_key", f"/keys/{key_id}")
+        await record_change(assembled, chosen_tenant.tenant_id, "revoke_api_key", f"/keys/{key_id}")
 
     with_app(end)
     console.print("The key is revoked.")

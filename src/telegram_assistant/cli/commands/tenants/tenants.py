@@ -15,7 +15,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.features.tenants import tenants
 from telegram_assistant.features.understanding.spending import micro_of, money_of
@@ -37,9 +37,11 @@ Name = Annotated[str, typer.Argument(help="Name of the tenant.")]
 @app.command(name="list")
 def show_list(as_json: AsJson = False) -> None:
     """List tenants: channels, media, spending and state."""
-    responses = with_app(all_tenants)
-    if as_json:
-        return print_json(TenantsResponse(items=list(responses), next=None))
+    response = TenantsResponse(items=list(with_app(all_tenants)), next=None)
+    show_value(response, _print_tenants, as_json=as_json)
+
+
+def _print_tenants(response: TenantsResponse) -> None:
     table = Table(
         "tenant",
         "channels",
@@ -52,21 +54,21 @@ def show_list(as_json: AsJson = False) -> None:
         "state",
         pad_edge=False,
     )
-    for response in responses:
+    for tenant in response.items:
         spent, limit = (
-            (money_of(response.budget.used_micro), money_of(response.budget.micro))
-            if response.budget
+            (money_of(tenant.budget.used_micro), money_of(tenant.budget.micro))
+            if tenant.budget
             else ("–", "–")
         )
         counts = (
-            str(response.channels),
-            str(response.accounts),
-            str(response.keys),
-            decimal(response.media_bytes),
-            _quota(response),
+            str(tenant.channels),
+            str(tenant.accounts),
+            str(tenant.keys),
+            decimal(tenant.media_bytes),
+            _quota(tenant),
         )
-        table.add_row(escape(response.name), *counts, spent, limit, _state(response))
-    return console.print(table)
+        table.add_row(escape(tenant.name), *counts, spent, limit, _state(tenant))
+    console.print(table)
 
 
 @app.command()
@@ -99,12 +101,12 @@ def suspend(
     """
 
     async def work(assembled: App) -> TenantResponse:
-        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
+        tenant, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
-        done = await tenants.suspend_tenant(
-            known.public_id, why=why, tenants=operations, drop_cached_keys=drop_cached_keys
+        changed_tenant = await tenants.suspend_tenant(
+            tenant.public_id, why=why, tenants=operations, drop_cached_keys=drop_cached_keys
         )
-        return await _record_change(assembled, done, "suspend_tenant", reason=why)
+        return await _record_change(assembled, changed_tenant, "suspend_tenant", reason=why)
 
     _print_result(
         with_app(work),
@@ -118,14 +120,14 @@ def resume(name: Name, as_json: AsJson = False) -> None:
     """Resume a suspended tenant."""
 
     async def work(assembled: App) -> TenantResponse:
-        known, drop_cached_keys = (
+        tenant, drop_cached_keys = (
             await tenant_named(assembled, name),
             RateLimits(assembled.redis).drop_cached_keys,
         )
-        done = await tenants.resume_tenant(
-            known.public_id, tenants=assembled.api.tenant_operations, drop_cached_keys=drop_cached_keys
+        changed_tenant = await tenants.resume_tenant(
+            tenant.public_id, tenants=assembled.api.tenant_operations, drop_cached_keys=drop_cached_keys
         )
-        return await _record_change(assembled, done, "resume_tenant")
+        return await _record_change(assembled, changed_tenant, "resume_tenant")
 
     _print_result(with_app(work), f"Tenant {name} is resumed.", as_json)
 
@@ -142,16 +144,16 @@ def quota(
     as_json: AsJson = False,
 ) -> None:
     """Show or set the media quota of a tenant."""
-    wanted = None if size is None or size == DEFAULT_QUOTA else _bytes(size)
+    max_bytes = None if size is None or size == DEFAULT_QUOTA else _bytes(size)
 
     async def work(assembled: App) -> TenantResponse:
-        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
+        tenant, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         if size is None:
             return tenant_response(
-                await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings
+                await tenants.one_tenant(tenant.public_id, tenants=operations), settings=assembled.settings
             )
-        done = await tenants.set_media_quota(known.public_id, wanted, tenants=operations)
-        return await _record_change(assembled, done, "set_media_quota", max_bytes=wanted)
+        changed_tenant = await tenants.set_media_quota(tenant.public_id, max_bytes, tenants=operations)
+        return await _record_change(assembled, changed_tenant, "set_media_quota", max_bytes=max_bytes)
 
     response = with_app(work)
     _print_result(
@@ -178,21 +180,20 @@ def budget(
     async def work(assembled: App) -> TenantResponse:
         if money is not None:
             return await set_budget(assembled, name, money, tokens)
-        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
+        tenant, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         return tenant_response(
-            await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings
+            await tenants.one_tenant(tenant.public_id, tenants=operations), settings=assembled.settings
         )
 
-    response = with_app(work)
-    return print_json(response) if as_json else print_budgets([response])
+    show_value(with_app(work), lambda response: print_budgets([response]), as_json=as_json)
 
 
 async def set_budget(assembled: App, name: str, money: str, tokens: int | None) -> TenantResponse:
-    known, micro = await tenant_named(assembled, name), micro_of(money)
-    done = await tenants.set_budget(
-        known.public_id, micro=micro, tokens=tokens, tenants=assembled.api.tenant_operations
+    tenant, micro = await tenant_named(assembled, name), micro_of(money)
+    changed_tenant = await tenants.set_budget(
+        tenant.public_id, micro=micro, tokens=tokens, tenants=assembled.api.tenant_operations
     )
-    return await _record_change(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
+    return await _record_change(assembled, changed_tenant, "set_tenant_budget", micro=micro, tokens=tokens)
 
 
 async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:
@@ -218,17 +219,14 @@ def print_budgets(responses: Sequence[TenantResponse]) -> None:
     console.print(table if table.row_count else nothing)
 
 
-async def _record_change(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
+async def _record_change(assembled: App, tenant: TenantSummary, action: str, **facts: Json) -> TenantResponse:
     """Records the change in the operator's audit log, like a change over HTTP."""
-    await record_operation(assembled, action, f"/tenants/{done.public_id}", **facts)
-    return tenant_response(done, settings=assembled.settings)
+    await record_operation(assembled, action, f"/tenants/{tenant.public_id}", **facts)
+    return tenant_response(tenant, settings=assembled.settings)
 
 
 def _print_result(response: TenantResponse, sentence: str, as_json: bool) -> None:
-    if as_json:
-        print_json(response)
-    else:
-        console.print(escape(sentence))
+    show_value(response, lambda _: console.print(escape(sentence)), as_json=as_json)
 
 
 def _quota(response: TenantResponse) -> str:

@@ -1,26 +1,32 @@
 """`tga ai`: status of AI providers, usage, budgets, policies and consent."""
 
 import getpass
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.ai.prices import read_prices
-from telegram_assistant.ai.providers import configured
+from telegram_assistant.ai.providers import list_configured
 from telegram_assistant.api.endpoints.tenants.tenants import TenantResponse, TenantsResponse
-from telegram_assistant.api.endpoints.understanding.ai_policies import list_policies
-from telegram_assistant.api.endpoints.understanding.spending import get_usage
+from telegram_assistant.api.endpoints.understanding.ai_policies import (
+    AiDefaultsResponse,
+    PoliciesResponse,
+    get_understanding,
+    list_policies,
+)
+from telegram_assistant.api.endpoints.understanding.spending import UsageLineResponse, get_usage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.tenants.tenants import all_tenants, print_budgets, set_budget
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import ALL, context_for, print_endpoint
+from telegram_assistant.cli.endpoints import MAX_ITEMS, context_for, show_endpoint
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, show_value
 from telegram_assistant.cli.response_models import (
     ProviderResponse,
     ProvidersResponse,
@@ -28,9 +34,10 @@ from telegram_assistant.cli.response_models import (
     TenantUsageResponse,
 )
 from telegram_assistant.domain.understanding.policy import AiPolicy
-from telegram_assistant.features.channels.channels import pick
+from telegram_assistant.features.channels.channels import find_followed
 from telegram_assistant.features.understanding import ai_policies
-from telegram_assistant.features.understanding.spending import money_of
+from telegram_assistant.features.understanding.providers import read_status
+from telegram_assistant.features.understanding.spending import money_of, usage_of_tenants
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
 app = typer.Typer(
@@ -50,26 +57,29 @@ def status(as_json: AsJson = False) -> None:
     """
 
     async def look(assembled: App) -> ProvidersResponse:
-        streams, items = AiStreams(assembled.redis), []
-        for name in configured(assembled.settings):
-            use = await streams.use(name)
-            why = use.why if use.paused_seconds else ""
-            provider = ProviderResponse(
-                provider=name,
-                speaking=use.speaking,
-                waiting=use.waiting,
-                paused_seconds=use.paused_seconds,
-                paused_reason=why,
-            )
-            items.append(provider)
+        providers_status = await read_status(
+            settings=assembled.settings,
+            streams=AiStreams(assembled.redis),
+            provider_wanted=assembled.system.provider_wanted,
+        )
         return ProvidersResponse(
-            items=items, results_waiting=await assembled.system.provider_wanted.waiting()
+            items=[
+                ProviderResponse(
+                    provider=name,
+                    speaking=use.speaking,
+                    waiting=use.waiting,
+                    paused_seconds=use.paused_seconds,
+                    paused_reason=use.why if use.paused_seconds else "",
+                )
+                for name, use in providers_status.providers.items()
+            ],
+            results_waiting=providers_status.results_waiting,
         )
 
-    providers = with_app(look)
-    if as_json:
-        print_json(providers)
-        return
+    show_value(with_app(look), _print_status, as_json=as_json)
+
+
+def _print_status(providers: ProvidersResponse) -> None:
     table = Table("provider", "running", "waiting", "paused for", pad_edge=False)
     for provider in providers.items:
         paused = (
@@ -91,50 +101,50 @@ def usage(
     as_json: AsJson = False,
 ) -> None:
     """Show calls, tokens and cost by day, tenant and model."""
-    if as_json and tenant is not None:
-        print_endpoint(lambda ask: get_usage(ask, days), tenant=tenant)
+    if tenant is not None:
+        show_endpoint(
+            lambda context: get_usage(context, days),
+            lambda spent: _print_usage([(tenant, line) for line in spent.items], spent.unit, days),
+            as_json=as_json,
+            tenant=tenant,
+        )
         return
 
     async def look(assembled: App) -> TenantUsageResponse:
-        tenant_id = None if tenant is None else (await tenant_named(assembled, tenant)).tenant_id
-        lines = await assembled.system.spending.usage(
-            datetime.now(UTC) - timedelta(days=days), tenant_id=tenant_id
+        spent = await usage_of_tenants(
+            datetime.now(UTC) - timedelta(days=days),
+            spending=assembled.system.spending,
+            tenants=assembled.system.tenants,
+            prices=assembled.settings.ai.prices,
         )
-        names = {tenant.tenant_id: tenant.name for tenant in await assembled.system.tenants.all()}
         items = [
-            TenantUsageLineResponse.model_validate({**asdict(line), "tenant_name": names[line.tenant_id]})
-            for line in lines
+            TenantUsageLineResponse.model_validate({**asdict(line), "tenant_name": name})
+            for name, line in spent.lines
         ]
-        return TenantUsageResponse(items=items, unit=read_prices(assembled.settings.ai.prices).unit)
+        return TenantUsageResponse(items=items, unit=spent.unit)
 
-    usage_report = with_app(look)
-    if as_json:
-        print_json(usage_report)
-        return
-    table = Table(
-        "day",
-        "tenant",
-        "provider",
-        "model",
-        "for",
-        "outcome",
-        "calls",
-        "tokens",
-        usage_report.unit,
-        pad_edge=False,
+    show_value(
+        with_app(look),
+        lambda spent: _print_usage([(line.tenant_name, line) for line in spent.items], spent.unit, days),
+        as_json=as_json,
     )
-    for line in usage_report.items:
+
+
+def _print_usage(lines: Sequence[tuple[str, UsageLineResponse]], unit: str, days: int) -> None:
+    columns = ("day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", unit)
+    table = Table(*columns, pad_edge=False)
+    for tenant_name, line in lines:
         counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
         table.add_row(
             f"{line.day}",
-            escape(line.tenant_name),
+            escape(tenant_name),
             line.provider,
             line.model,
             line.purpose,
             line.status,
             *counts,
         )
-    console.print(table if usage_report.items else f"No provider was called in the last {days} days.")
+    console.print(table if lines else f"No provider was called in the last {days} days.")
 
 
 @app.command()
@@ -153,15 +163,12 @@ def budget(
             await set_budget(assembled, tenant, money, tokens)
         return await all_tenants(assembled)
 
-    responses = with_app(work)
-    if as_json:
-        print_json(
-            TenantsResponse(
-                items=[response for response in responses if response.budget is not None], next=None
-            )
-        )
-    else:
-        print_budgets(responses)
+    with_budget = [response for response in with_app(work) if response.budget is not None]
+    show_value(
+        TenantsResponse(items=with_budget, next=None),
+        lambda tenants: print_budgets(tenants.items),
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -178,18 +185,20 @@ def consent(
     """Record a tenant's consent to send texts of its channels with the policy `provider` to a provider."""
 
     async def work(assembled: App) -> str:
-        known = await tenant_named(assembled, tenant)
-        stores = assembled.tenant(known.tenant_id)
+        chosen_tenant = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(chosen_tenant.tenant_id)
         if withdraw:
             if not await ai_policies.withdraw_consent(stores=stores):
                 return "There was no consent."
-            await record_change(assembled, known.tenant_id, "withdraw_consent", "/ai/consent")
+            await record_change(assembled, chosen_tenant.tenant_id, "withdraw_consent", "/ai/consent")
             return "The consent is withdrawn."
         await ai_policies.consent(by=by or getpass.getuser(), stores=stores)
         await record_change(
-            assembled, known.tenant_id, "give_consent", "/ai/consent", by=by or getpass.getuser()
+            assembled, chosen_tenant.tenant_id, "give_consent", "/ai/consent", by=by or getpass.getuser()
         )
-        receivers = ", ".join(configured(assembled.settings)) or "none, because no provider is configured"
+        receivers = (
+            ", ".join(list_configured(assembled.settings)) or "none, because no provider is configured"
+        )
         return (
             f"Recorded. Texts of {tenant}'s channels with the policy `provider` may now be sent to: "
             f"{receivers}."
@@ -215,15 +224,15 @@ def policy(
 ) -> None:
     """Show or set what may analyse the posts of a tenant's channels."""
 
-    async def work(assembled: App) -> Table | None:
-        known = await tenant_named(assembled, tenant)
-        stores = assembled.tenant(known.tenant_id)
+    async def work(assembled: App) -> tuple[PoliciesResponse, AiDefaultsResponse]:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(chosen_tenant.tenant_id)
         if chosen is not None and channel is not None:
-            channel_id = pick(await stores.followed.channels(), channel).channel_id
+            channel_id = (await find_followed(channel, followed=stores.followed)).channel_id
             await ai_policies.choose_policy([channel_id], chosen, stores=stores)
             await record_change(
                 assembled,
-                known.tenant_id,
+                chosen_tenant.tenant_id,
                 "choose_policies",
                 "/ai/policies",
                 channel_ids=[channel_id],
@@ -232,17 +241,18 @@ def policy(
         elif chosen is not None:
             await ai_policies.choose_default(chosen, stores=stores)
             await record_change(
-                assembled, known.tenant_id, "choose_default_policy", "/ai/default", policy=chosen
+                assembled, chosen_tenant.tenant_id, "choose_default_policy", "/ai/default", policy=chosen
             )
-        if as_json:
-            print_json(await list_policies(await context_for(assembled, tenant), limit=ALL))
-            return None
-        table = Table("channel", "chosen", "in force", pad_edge=False)
-        table.add_row("new channels", (await ai_policies.stance(stores=stores)).default, "")
-        for policy in (await ai_policies.policies(stores=stores)).policies:
-            table.add_row(escape(policy.channel.title), policy.channel.chosen, policy.in_force)
-        return table
+        context = await context_for(assembled, tenant)
+        return await list_policies(context, limit=MAX_ITEMS), await get_understanding(context)
 
-    table = with_app(work)
-    if table is not None:
-        console.print(table)
+    policies, defaults = with_app(work)
+    show_value(policies, partial(_print_policies, defaults=defaults), as_json=as_json)
+
+
+def _print_policies(policies: PoliciesResponse, *, defaults: AiDefaultsResponse) -> None:
+    table = Table("channel", "chosen", "in force", pad_edge=False)
+    table.add_row("new channels", defaults.default, "")
+    for policy in policies.items:
+        table.add_row(escape(policy.title), policy.chosen, policy.in_force)
+    console.print(table)

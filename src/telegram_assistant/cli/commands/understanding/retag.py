@@ -14,7 +14,11 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.spending import MILLION
-from telegram_assistant.features.understanding.history import current_version, price_of
+from telegram_assistant.features.understanding.history import (
+    find_outdated_posts,
+    price_outdated_posts,
+    tag_channel_again,
+)
 from telegram_assistant.stores.postgres.posts.replays import Outdated
 
 
@@ -36,22 +40,23 @@ def retag(
     """
 
     async def work(assembled: App) -> None:
-        version = current_version()
-        since, channel_id = (
-            datetime.now(UTC) - timedelta(days=days),
-            None if channel is None else ChannelId(channel),
+        replays, since = assembled.system.replays, datetime.now(UTC) - timedelta(days=days)
+        outdated = await find_outdated_posts(
+            replays=replays, since=since, channel_id=None if channel is None else ChannelId(channel)
         )
-        outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
         if not outdated:
             console.print(f"All posts of the last {days} days have tags of the current version.")
             return
         await _show(assembled, outdated)
-        replays, again, wanted = assembled.system.replays, 0, 0
+        again, paid_posts = 0, 0
         for outdated_channel in track(outdated, description="channels", console=complaints, transient=True):
-            again += await replays.replay(version, outdated_channel.channel_id, since=since)
-            wanted += await replays.want(version, outdated_channel.channel_id, since=since) if yes else 0
+            order = await tag_channel_again(
+                outdated_channel.channel_id, replays=replays, since=since, is_paid=yes
+            )
+            again += order.local
+            paid_posts += order.by_provider
         await record_operation(
-            assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=wanted
+            assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=paid_posts
         )
         console.print(
             f"{again:,} posts go through the pipeline again, after all new posts; "
@@ -59,7 +64,7 @@ def retag(
         )
         if yes:
             console.print(
-                f"{wanted:,} posts wait for a provider, the newest first; "
+                f"{paid_posts:,} posts wait for a provider, the newest first; "
                 "`tga ai status` shows how many are left."
             )
         elif any(outdated_channel.provider for outdated_channel in outdated):
@@ -72,8 +77,8 @@ def retag(
 
 async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
     """Prints the number of posts and the maximum cost."""
-    price = price_of(
-        outdated, (await assembled.system.vocabularies.current()).tags.values(), settings=assembled.settings
+    price = await price_outdated_posts(
+        outdated, vocabularies=assembled.system.vocabularies, settings=assembled.settings
     )
     table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
     for channel in price.channels:

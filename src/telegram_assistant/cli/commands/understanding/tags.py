@@ -1,21 +1,21 @@
 """`tga tags`: the tag vocabulary, and a tenant's own names for tags."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from telegram_assistant.api.endpoints.understanding.tags import TagResponse, TagsResponse
 from telegram_assistant.api.endpoints.understanding.tags import list_tags as tags_of
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.endpoints import show_endpoint
 from telegram_assistant.cli.environment import console
-from telegram_assistant.cli.output import AsJson
-from telegram_assistant.features.understanding.tags import choose_tag
-from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
-from telegram_assistant.stores.postgres.understanding.vocabularies import TagState
+from telegram_assistant.cli.output import AsJson, show_value
+from telegram_assistant.cli.response_models import InstallationTagResponse, InstallationTagsResponse
+from telegram_assistant.features.understanding.tags import choose_tag, vocabulary_of_installation
 
 app = typer.Typer(
     add_completion=False,
@@ -37,33 +37,57 @@ def list_tags(
     proposed: Annotated[
         bool,
         typer.Option(
-            "--proposed", help="Also list tags that channels have proposed and that are not in use yet."
+            "--proposed",
+            help="Also list tags that are not in use, proposed or retired ones, with the state of each tag.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List tags by topic, including those that the tenant has hidden or renamed."""
-    if as_json:
-        print_endpoint(lambda ask: tags_of(ask, language=language), tenant=tenant)
+    if proposed:
+        _list_installation_tags(tenant, language, as_json=as_json)
         return
+    show_endpoint(
+        lambda context: tags_of(context, language=language), _print_tags, as_json=as_json, tenant=tenant
+    )
 
-    async def look(assembled: App) -> Table:
-        choices = {
-            (choice.language, choice.tag): choice
-            for choice in await (await _stores(assembled, tenant)).tags.choices()
-        }
-        table = Table("language", "topic", "tag", "shown as", "state", "channels", pad_edge=False)
-        for line in await assembled.system.vocabularies.lines(language):
-            if line.state is TagState.PROPOSED and not proposed:
-                continue
-            choice = choices.get((line.language, line.tag), TagChoice(line.language, line.tag))
-            shown_as = "hidden" if choice.hidden else choice.shown_as or ""
-            table.add_row(
-                line.language, line.topic, line.tag, shown_as, line.state.value, str(line.channels or "")
-            )
-        return table
 
-    console.print(with_app(look))
+def _list_installation_tags(tenant: str, language: str | None, *, as_json: bool) -> None:
+    async def look(assembled: App) -> InstallationTagsResponse:
+        chosen_tenant = await tenant_named(assembled, tenant)
+        tags = await vocabulary_of_installation(
+            stores=assembled.tenant(chosen_tenant.tenant_id),
+            vocabularies=assembled.system.vocabularies,
+            language=language,
+        )
+        return InstallationTagsResponse(
+            items=[
+                InstallationTagResponse(**asdict(entry.tag), state=entry.state, channels=entry.channels)
+                for entry in tags
+            ]
+        )
+
+    show_value(with_app(look), _print_installation_tags, as_json=as_json)
+
+
+def _print_tags(tags: TagsResponse) -> None:
+    table = Table("language", "topic", "tag", "shown as", pad_edge=False)
+    for tag in tags.items:
+        table.add_row(tag.language, tag.topic, tag.tag, _shown_as(tag))
+    console.print(table)
+
+
+def _print_installation_tags(tags: InstallationTagsResponse) -> None:
+    table = Table("language", "topic", "tag", "shown as", "state", "channels", pad_edge=False)
+    for tag in tags.items:
+        table.add_row(
+            tag.language, tag.topic, tag.tag, _shown_as(tag), tag.state.value, str(tag.channels or "")
+        )
+    console.print(table)
+
+
+def _shown_as(tag: TagResponse) -> str:
+    return "hidden" if tag.hidden else tag.shown_as or ""
 
 
 @app.command()
@@ -88,24 +112,22 @@ def show(tag: Tag, tenant: TenantName = "default") -> None:
     _choose(tag, tenant, "is shown under its own name")
 
 
-def _choose(tag: str, tenant: str, done: str, *, shown_as: str | None = None, hidden: bool = False) -> None:
+def _choose(
+    tag: str, tenant: str, outcome: str, *, shown_as: str | None = None, hidden: bool = False
+) -> None:
     async def work(assembled: App) -> str:
-        known = await tenant_named(assembled, tenant)
+        chosen_tenant = await tenant_named(assembled, tenant)
         chosen = await choose_tag(
-            tag, stores=assembled.tenant(known.tenant_id), shown_as=shown_as, hidden=hidden
+            tag, stores=assembled.tenant(chosen_tenant.tenant_id), shown_as=shown_as, hidden=hidden
         )
         await record_change(
             assembled,
-            known.tenant_id,
+            chosen_tenant.tenant_id,
             "choose_tag_name",
             f"/tags/{chosen[0].tag}",
             shown_as=shown_as,
             hidden=hidden,
         )
-        return f"{chosen[0].tag} {done or f'is shown as {chosen[0].shown_as}'}."
+        return f"{chosen[0].tag} {outcome or f'is shown as {chosen[0].shown_as}'}."
 
     console.print(with_app(work))
-
-
-async def _stores(assembled: App, name: str) -> TenantStores:
-    return assembled.tenant((await tenant_named(assembled, name)).tenant_id)

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from telegram_assistant.domain.accounts.account import BEFORE, LEASE_SECONDS, MARGIN_SECONDS, AccountState
 from telegram_assistant.domain.ids import AccountId, TenantId
@@ -16,6 +17,7 @@ class Account:
     """An account as people see it."""
 
     account_id: AccountId
+    public_id: UUID
     tenant: str
     phone_masked: str | None
     state: AccountState
@@ -106,9 +108,9 @@ class Accounts:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                SELECT account_id, t.name AS tenant, phone_masked, state, state_reason,
+                SELECT account_id, a.public_id, t.name AS tenant, phone_masked, state, state_reason,
                        CASE WHEN lease_until > now() THEN lease_owner END AS lease_owner, lease_until
-                FROM telegram_accounts JOIN tenants t USING (tenant_id) ORDER BY account_id
+                FROM telegram_accounts a JOIN tenants t USING (tenant_id) ORDER BY account_id
                 """
             )
         return tuple(

@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MethodBlock:
     """A method that an account must not call until then."""
 
     account_id: AccountId
@@ -24,7 +24,7 @@ class AccountLimits:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]:
+    async def load_meters(self, account_id: AccountId) -> Mapping[str, SavedMeter]:
         """The saved meters by method, in seconds from now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -69,11 +69,11 @@ class AccountLimits:
                 meter.pace,
             )
 
-    async def blocks(self) -> tuple[Block, ...]:
+    async def blocks(self) -> tuple[MethodBlock, ...]:
         """The methods that are blocked now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT account_id, method, blocked_until AS until FROM account_limits "
                 "WHERE blocked_until > now() ORDER BY account_id, until"
             )
-        return tuple(Block(**dict(row)) for row in rows)
+        return tuple(MethodBlock(**dict(row)) for row in rows)

@@ -125,7 +125,7 @@ class Logins:
         )
 
     async def ask(
-        self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: Reason | None
+        self, attempt_id: UUID, state: LoginState, *, public_key: bytes, error: Reason | None
     ) -> int:
         """Asks the person a question; returns its number. Raises Rejected if the login is over."""
         async with self._transactions.begin() as connection:
@@ -136,12 +136,12 @@ class Logins:
                 WHERE attempt_id = $1 AND expires_at > now() AND {OPEN} RETURNING question
                 """,
                 attempt_id,
-                wanted.value,
+                state.value,
                 public_key,
                 dump_reason(error),
             )
         if question is None:
-            raise Rejected(Reason("login_over", "the login is over"))
+            raise Rejected(Reason("login_over", "the login has ended"))
         return int(question)
 
     async def show(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
@@ -161,7 +161,7 @@ class Logins:
                 sealed,
             )
         if status != "UPDATE 1":
-            raise Rejected(Reason("login_over", "the login is over"))
+            raise Rejected(Reason("login_over", "the login has ended"))
 
     async def take_answer(self, attempt_id: UUID) -> bytes | None:
         """Takes the encrypted answer out of the table, or returns None if there is none yet.
@@ -179,7 +179,7 @@ class Logins:
                 attempt_id,
             )
         if row is None:
-            raise Rejected(Reason("login_over", "the login is over"))
+            raise Rejected(Reason("login_over", "the login has ended"))
         return None if row["answer"] is None else bytes(row["answer"])
 
     # --- the accounts ---
@@ -230,7 +230,7 @@ class Logins:
             await _log_in_to(connection, attempt_id, number)
         return AccountId(number)
 
-    async def known_account(
+    async def find_earlier_account(
         self, attempt_id: UUID, created: AccountId, *, user_id: int, prints: Sequence[bytes]
     ) -> AccountId:
         """The account that this person had here before, or the one just created.
@@ -283,7 +283,7 @@ class Logins:
                 raise Rejected(
                     Reason(
                         "account_here_already",
-                        "this Telegram account is here already, as account {account_id}",
+                        "this Telegram account is already here, as account {account_id}",
                         account_id=other,
                     )
                 )
@@ -326,7 +326,7 @@ def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
         raise Rejected(
             Reason(
                 "number_in_use",
-                "this number is account {account_id}, which is in use; nothing is to be done",
+                "this number is account {account_id}, which is in use; you need not do anything",
                 account_id=number,
             )
         )
@@ -334,8 +334,8 @@ def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
         raise Rejected(
             Reason(
                 "number_of_parked_account",
-                "this number is account {account_id}, which is {state}: "
-                "`tga accounts resume {account_id}`, or `tga accounts reset {account_id}` to log in anew",
+                "this number is account {account_id}, which is {state}: `tga accounts resume "
+                "{account_id}` resumes it, `tga accounts reset {account_id}` allows a new login",
                 account_id=number,
                 state=state.words,
             )

@@ -21,7 +21,7 @@ class MethodLimit:
 
     method: str
     blocked_until: datetime | None
-    kept: SavedMeter
+    meter: SavedMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.key
        w.channels, w.overdue, w.lost_channels, w.open_backfills, w.requests_per_second
 FROM telegram_accounts a JOIN work_of_accounts() w USING (account_id) ORDER BY a.account_id
 """
-WAS_RESET = Reason("account_was_reset", "the account was reset")
+WAS_RESET = Reason("account_was_reset", "the login of the account was deleted")
 
 WAKEABLE = frozenset({AccountState.PAUSED, AccountState.QUARANTINED})
 
@@ -132,15 +132,15 @@ class OwnAccounts:
         Returns False if the tenant has no such account.
         """
         async with self._transactions.begin() as connection:
-            known = await self._lock(connection, public_id)
-            if known is None:
+            account = await self._lock(connection, public_id)
+            if account is None:
                 return False
-            if known.state not in RESETTABLE:
+            if account.state not in RESETTABLE:
                 raise Rejected(
                     Reason(
                         "own_account_to_log_out_first",
                         "the account is {before}; log it out first",
-                        before=known.state.words,
+                        before=account.state.words,
                     )
                 )
             await connection.execute("SELECT forget_own_login($1, $2)", public_id, dump_reason(WAS_RESET))
@@ -150,13 +150,13 @@ class OwnAccounts:
         self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]
     ) -> bool:
         async with self._transactions.begin() as connection:
-            known = await self._lock(connection, public_id)
-            if known is None:
+            account = await self._lock(connection, public_id)
+            if account is None:
                 return False
-            if known.state is state:
+            if account.state is state:
                 return True
-            if known.state not in before:
-                words = known.state.words
+            if account.state not in before:
+                words = account.state.words
                 raise Rejected(
                     Reason(
                         "own_account_cannot_become",
@@ -165,7 +165,7 @@ class OwnAccounts:
                         state=state.words,
                     )
                 )
-            if not known.has_login and state is not AccountState.PAUSED:
+            if not account.has_login and state is not AccountState.PAUSED:
                 raise Rejected(
                     Reason("own_account_without_login", "nobody is logged in to this account; log in first")
                 )

@@ -38,6 +38,7 @@ class OwnLogins:
         if row is None:
             return None
         values = dict(row)
+        values["prompt"] = values.pop("shown")
         is_interrupted = values.pop("is_interrupted")
         state, error = LoginState(values["state"]), load_reason(values["error"])
         if is_interrupted:

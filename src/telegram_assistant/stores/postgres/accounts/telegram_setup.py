@@ -30,8 +30,8 @@ class OwnTelegramSetup:
             )
             for load in json.loads(row["entered"])
         }
-        given = frozenset(TelegramSecret(name) for name in row["from_environment"] or ())
-        return TelegramSetup(row["key_id"], row["public_key"], row["reported_at"], given, entered)
+        from_environment = frozenset(TelegramSecret(name) for name in row["from_environment"] or ())
+        return TelegramSetup(row["key_id"], row["public_key"], row["reported_at"], from_environment, entered)
 
     async def enter(
         self, name: TelegramSecret, *, display: str, key_id: str, sealed: bytes, entered_by: str

@@ -106,7 +106,7 @@ class ChannelActivities:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(
+    async def load_activity(
         self, channel_id: ChannelId, *, zone: ZoneInfo, promised: timedelta, now: datetime
     ) -> ChannelActivity | None:
         """The last four weeks of a channel, as far as the tenant sees them;
@@ -134,7 +134,7 @@ class ChannelActivities:
                 since=row["fresh_since"],
                 promised=promised,
                 posts=row["fresh_posts"],
-                kept=row["kept"],
+                on_time=row["kept"],
                 median_seconds=row["delay_median"],
                 slowest_seconds=row["slowest"],
             ),

@@ -29,6 +29,7 @@ from telegram_assistant.domain.channels.channel_requests import (
 )
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.domain.timestamps import MomentCursor
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.reasons import Reason, load_reason, quote
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
@@ -79,14 +80,14 @@ class ChannelRequest:
 
     @property
     def fate(self) -> RequestFate:
-        return RequestFate.of(self.state, was_followed=self.was_followed)
+        return RequestFate.from_state(self.state, was_followed=self.was_followed)
 
     @property
     def may_try_again(self) -> bool:
         return self.state is RequestState.FAILED and self.kind is not RequestKind.UNREADABLE
 
     @property
-    def shown(self) -> Reason:
+    def display_text(self) -> Reason:
         """The reference as people write it.
 
         Invitations and folder links give access to channels, so they are shortened.
@@ -101,15 +102,7 @@ class ChannelRequest:
             case RequestKind.PICK | RequestKind.UNREADABLE:
                 return quote(self.title or self.reference)
             case _:
-                return quote(Reference(self.reference, REFERENCES[self.kind]).shown)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestCursor:
-    """The last request of a page."""
-
-    created_at: datetime
-    request_id: UUID
+                return quote(Reference(self.reference, REFERENCES[self.kind]).display_text)
 
 
 # Names are case-insensitive. The times of one batch differ by a microsecond each, which preserves its order.
@@ -155,13 +148,13 @@ class ChannelRequests:
         self._transactions = transactions
 
     async def add(
-        self, wanted: Sequence[NewRequest], *, max_open: int = MAX_OPEN_REQUESTS
+        self, new_requests: Sequence[NewRequest], *, max_open: int = MAX_OPEN_REQUESTS
     ) -> tuple[UUID | None, ...]:
         """The id of each; None beyond `max_open`.
 
         A request equal to an open one of the tenant is merged into it.
         """
-        different = {request.key: request for request in wanted}.values()
+        different = {request.key: request for request in new_requests}.values()
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 ADD,
@@ -173,14 +166,14 @@ class ChannelRequests:
                 max_open,
             )
         ids = {_key(row["kind"], row["reference"], row["account_id"]): row["request_id"] for row in rows}
-        return tuple(ids.get(request.key) for request in wanted)
+        return tuple(ids.get(request.key) for request in new_requests)
 
     async def page(
         self,
         state: RequestState | None,
         *,
         limit: int,
-        before: RequestCursor | None = None,
+        before: MomentCursor | None = None,
         was_followed: bool | None = None,
     ) -> tuple[ChannelRequest, ...]:
         """One page of requests to follow, the newest first."""
@@ -194,8 +187,8 @@ class ChannelRequests:
             """,
             state and state.value,
             limit,
-            before and before.created_at,
-            before and before.request_id,
+            before and before.at,
+            before and before.item_id,
             was_followed,
         )
 
@@ -263,14 +256,14 @@ def _key(kind: str, reference: str, account_id: int | None) -> tuple[str, str, i
     return kind, reference.lower() if kind == RequestKind.USERNAME else reference, account_id
 
 
-def options_of(wanted: Subscription) -> dict[str, object]:
+def options_of(subscription: Subscription) -> dict[str, object]:
     """The options that were set, as JSON values."""
     options = {
-        "folder": wanted.folder,
-        "priority": wanted.priority and wanted.priority.value,
-        "ai_policy": wanted.ai_policy and wanted.ai_policy.value,
-        "history_days": wanted.history_days,
-        "wants_media": wanted.wants_media,
+        "folder": subscription.folder,
+        "priority": subscription.priority and subscription.priority.value,
+        "ai_policy": subscription.ai_policy and subscription.ai_policy.value,
+        "history_days": subscription.history_days,
+        "wants_media": subscription.wants_media,
     }
     return {name: value for name, value in options.items() if value is not None}
 
@@ -289,9 +282,9 @@ def subscription_of(options: dict[str, Any]) -> Subscription:
 
 
 def _request(row: asyncpg.Record) -> ChannelRequest:
-    read = {
+    parsed_columns = {
         "kind": RequestKind(row["kind"]),
         "state": RequestState(row["state"]),
         "outcome": load_reason(row["outcome"]),
     }
-    return ChannelRequest(**{**dict(row), **read})
+    return ChannelRequest(**{**dict(row), **parsed_columns})

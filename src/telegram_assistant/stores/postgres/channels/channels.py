@@ -92,13 +92,20 @@ def kept_options(first: int) -> str:
     )
 
 
-def values_of(wanted: Subscription) -> tuple[object, ...]:
+def values_of(subscription: Subscription) -> tuple[object, ...]:
     """The parameters for `wanted_options` and `kept_options`, in the order of OPTIONS."""
     priority, ai_policy = (
-        wanted.priority and wanted.priority.value,
-        wanted.ai_policy and wanted.ai_policy.value,
+        subscription.priority and subscription.priority.value,
+        subscription.ai_policy and subscription.ai_policy.value,
     )
-    return wanted.folder, priority, ai_policy, wanted.history_days, wanted.wants_media, wanted.keeps_protected
+    return (
+        subscription.folder,
+        priority,
+        ai_policy,
+        subscription.history_days,
+        subscription.wants_media,
+        subscription.keeps_protected,
+    )
 
 
 class Channels:
@@ -137,16 +144,16 @@ class Channels:
     async def show(self, channel: Channel) -> None:
         """Stores a channel seen on a public page. Columns that only an account can know stay unchanged."""
         async with self._transactions.begin() as connection:
-            known = await connection.execute(
+            status = await connection.execute(
                 "UPDATE channels SET title = $2, username = $3, is_private = false WHERE channel_id = $1",
                 channel.channel_id,
                 channel.title,
                 channel.username,
             )
-            if known != "UPDATE 1":
+            if status != "UPDATE 1":
                 await _register(connection, channel)
 
-    async def named(self, username: str) -> Channel | None:
+    async def find_by_username(self, username: str) -> Channel | None:
         """The public channel with this username, if any account has resolved it before:
         a name is resolved once.
         """
@@ -158,7 +165,7 @@ class Channels:
             )
         return Channel(**dict(row)) if row else None
 
-    async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> bool:
+    async def subscribe(self, tenant_id: TenantId, subscription: Subscription) -> bool:
         """Subscribes a tenant to a channel on request; returns whether it is new.
 
         Raises Rejected if the tenant may not follow it.
@@ -176,19 +183,19 @@ class Channels:
                 RETURNING xmax = 0
                 """,
                 tenant_id,
-                wanted.channel_id,
-                *values_of(wanted),
+                subscription.channel_id,
+                *values_of(subscription),
             )
             if is_new is None:
                 raise Rejected(
                     Reason(
                         "channel_not_subscribable",
-                        "channel {channel_id} is not known here, or is private and none of the tenant's "
-                        "accounts reads it",
-                        channel_id=wanted.channel_id,
+                        "channel {channel_id} is unknown here, or it is private and no account of the "
+                        "tenant reads it",
+                        channel_id=subscription.channel_id,
                     )
                 )
-            await connection.execute(SET_TIER, wanted.channel_id)
+            await connection.execute(SET_TIER, subscription.channel_id)
         return is_new
 
 
@@ -247,7 +254,7 @@ class Followed:
             for channel in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))
         }
 
-    async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
+    async def find_by_usernames(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
         """The channels with these usernames that the tenant follows, keyed by lower-case username."""
         channels = await self._fetch(
             f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)",
@@ -299,12 +306,14 @@ class Followed:
             which.active,
         )
 
-    async def change(self, wanted: Subscription, *, leaves_folder: bool = False) -> bool:
+    async def change(self, subscription: Subscription, *, leaves_folder: bool = False) -> bool:
         """Changes the options of a subscription. Returns False if the tenant does not follow the channel."""
-        return bool(await self.change_all([wanted.channel_id], wanted, leaves_folder=leaves_folder))
+        return bool(
+            await self.change_all([subscription.channel_id], subscription, leaves_folder=leaves_folder)
+        )
 
     async def change_all(
-        self, channel_ids: Collection[ChannelId], wanted: Subscription, *, leaves_folder: bool = False
+        self, channel_ids: Collection[ChannelId], subscription: Subscription, *, leaves_folder: bool = False
     ) -> int:
         """Like `change`, for several channels. Returns how many of them the tenant follows."""
         async with self._transactions.begin() as connection:
@@ -313,7 +322,7 @@ class Followed:
             )
             changed = sorted(
                 row["channel_id"]
-                for row in await connection.fetch(query, list(channel_ids), *values_of(wanted))
+                for row in await connection.fetch(query, list(channel_ids), *values_of(subscription))
             )
             if leaves_folder:
                 await connection.execute(
@@ -344,9 +353,9 @@ class Followed:
 
 
 def _followed_channel(row: asyncpg.Record) -> FollowedChannel:
-    read = {
+    parsed_columns = {
         "priority": Priority(row["priority"]),
         "ai_policy": AiPolicy(row["ai_policy"]),
         "suspended_reason": load_reason(row["suspended_reason"]),
     }
-    return FollowedChannel(**{**dict(row.items()), **read})
+    return FollowedChannel(**{**dict(row.items()), **parsed_columns})

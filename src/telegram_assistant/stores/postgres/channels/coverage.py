@@ -128,23 +128,35 @@ class CoverageOverview:
             rows = await connection.fetch(OVERVIEW, None if only is None else list(only))
         return tuple(_channel_coverage(row) for row in rows)
 
+    async def last_checked_at(self) -> datetime | None:
+        """When a channel that the tenant follows was read last."""
+        async with self._transactions.begin() as connection:
+            checked_at: datetime | None = await connection.fetchval(
+                "SELECT max(last_polled_at) FROM reading_of_channels(NULL)"
+            )
+        return checked_at
+
 
 _FACTS = tuple(field.name for field in fields(CoverageFacts))
-_SHOWN = tuple(field.name for field in fields(ChannelCoverage) if field.name != "status")
-_facts_of, _shown_of = itemgetter(*_FACTS), itemgetter(*_SHOWN)
+_CHANNEL_FIELDS = tuple(field.name for field in fields(ChannelCoverage) if field.name != "status")
+_facts_of, _shown_of = itemgetter(*_FACTS), itemgetter(*_CHANNEL_FIELDS)
 MAX_KEPT_STATUSES = 1000
 
 
 def _channel_coverage(row: asyncpg.Record) -> ChannelCoverage:
-    return ChannelCoverage(**dict(zip(_SHOWN, _shown_of(row), strict=True)), status=_status(_facts_of(row)))
+    return ChannelCoverage(
+        **dict(zip(_CHANNEL_FIELDS, _shown_of(row), strict=True)), status=_status(_facts_of(row))
+    )
 
 
 @lru_cache(MAX_KEPT_STATUSES)
 def _status(facts: tuple[Any, ...]) -> CoverageStatus:
     """Most channels of a list have equal facts: nothing is wrong with them."""
-    known = dict(zip(_FACTS, facts, strict=True))
-    known |= {name: load_reason(known[name]) for name in ("lost_reason", "parked_reason", "fill_error")}
-    return status_of(CoverageFacts(**known))
+    facts_by_name = dict(zip(_FACTS, facts, strict=True))
+    facts_by_name |= {
+        name: load_reason(facts_by_name[name]) for name in ("lost_reason", "parked_reason", "fill_error")
+    }
+    return status_of(CoverageFacts(**facts_by_name))
 
 
 class CoverageLedger:
@@ -153,7 +165,7 @@ class CoverageLedger:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
+    async def load_coverage(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
         """The channel's coverage, the newest gaps and proven ranges first;
         None before the first page has landed.
         """
@@ -166,7 +178,7 @@ class OwnCoverage:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
+    async def load_coverage(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
         return await _coverage(self._transactions, OWN_COVERAGE, channel_id, max_ranges)
 
 

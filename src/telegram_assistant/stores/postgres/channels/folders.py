@@ -144,12 +144,12 @@ class FollowedFolders:
         if this folder brought them. A channel that stays in the folder is left as it is: a person may have
         stopped following it.
         """
-        wanted = folder.subscription
+        subscription = folder.subscription
         async with self._transactions.begin() as connection:
             await connection.execute(HAND_OVER, folder.tenant_id, folder.folder_id, list(taken_out))
             gone = await connection.fetch(LEAVE, folder.tenant_id, folder.folder_id, list(taken_out))
             come = await connection.fetch(
-                ENTER, folder.tenant_id, folder.folder_id, list(readable), *values_of(wanted)
+                ENTER, folder.tenant_id, folder.folder_id, list(readable), *values_of(subscription)
             )
             await connection.execute(
                 "DELETE FROM folder_channels WHERE folder_id = $1 AND channel_id = ANY($2)",
@@ -180,7 +180,7 @@ class FollowedFolders:
                 again_after,
             )
 
-    async def of(self, tenant_id: TenantId) -> tuple[FolderStatus, ...]:
+    async def list_for_tenant(self, tenant_id: TenantId) -> tuple[FolderStatus, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """

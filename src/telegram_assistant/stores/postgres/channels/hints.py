@@ -54,7 +54,7 @@ class Hints:
         async with self._transactions.begin() as connection:
             await connection.execute(HINT, account_id, lease_epoch, chosen, SHORTEST_SECONDS)
 
-    async def read_by(
+    async def load_read_channels(
         self, account_id: AccountId, lease_epoch: int, channel_ids: Collection[ChannelId]
     ) -> Mapping[ChannelId, ReadChannel]:
         """Those of these channels that somebody follows and this account reads;

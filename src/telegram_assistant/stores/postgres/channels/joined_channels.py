@@ -39,7 +39,7 @@ class ListedChannelAccess:
     """A listed channel as the account sees it."""
 
     account_id: AccountId
-    found: FoundChannel
+    channel: FoundChannel
     listed_at: datetime
 
 

@@ -27,12 +27,12 @@ class Joins:
         """Public channels that this account reads without having joined, and whose rhythm is known."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CANDIDATES, account_id)
-        known = [(row, rhythm) for row in rows if (rhythm := rhythm_of(row)) is not None]
+        rows_with_rhythm = [(row, rhythm) for row in rows if (rhythm := rhythm_of(row)) is not None]
         return tuple(
             Candidate(
                 ChannelId(row["channel_id"]), row["access_hash"], row["weight"], rate(rhythm, now.timestamp())
             )
-            for row, rhythm in known
+            for row, rhythm in rows_with_rhythm
         )
 
     async def count(self, account_id: AccountId) -> int:

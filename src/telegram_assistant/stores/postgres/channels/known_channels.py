@@ -33,15 +33,17 @@ class KnownChannels:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def read_by(self, account_id: AccountId) -> tuple[KnownChannel, ...]:
+    async def list_for_account(self, account_id: AccountId) -> tuple[KnownChannel, ...]:
         return await self._fetch(f"{KNOWN} s.account_id = $1", account_id)
 
-    async def read_by_previews(self) -> tuple[KnownChannel, ...]:
+    async def list_for_previews(self) -> tuple[KnownChannel, ...]:
         return await self._fetch(
             f"{KNOWN} s.account_id IS NULL AND channel_id IN (SELECT channel_id FROM preview_coverage)"
         )
 
-    async def gone(self, account_id: AccountId, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
+    async def find_dropped(
+        self, account_id: AccountId, channel_ids: Collection[ChannelId]
+    ) -> frozenset[ChannelId]:
         """Those of these channels that this account no longer reads: unfollowed, unreadable,
         or assigned to another account.
         """

@@ -10,13 +10,7 @@ from telegram_assistant.domain.accounts.budget import CONNECT, HISTORY
 from telegram_assistant.domain.channels.rhythm import DAY, LEVEL_MEMORY_SECONDS, Profile
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.reasons import Reason, dump_reason
-from telegram_assistant.stores.postgres.channels.assignment_sql import (
-    ASK_FOR_ACCESS,
-    FORGET_PREVIEWS,
-    GIVE_ACCOUNTS,
-    MOVE_BACKFILLS,
-    MOVE_MEDIA,
-)
+from telegram_assistant.stores.postgres.channels.assignment import assign_accounts
 from telegram_assistant.stores.postgres.channels.channels import SET_TIER
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
@@ -206,13 +200,9 @@ class Planning:
         A reader that still can keeps its channel.
         """
         async with self._transactions.begin() as connection:
-            await connection.execute(GIVE_ACCOUNTS)
-            await connection.execute(FORGET_PREVIEWS)
-            await connection.execute(MOVE_BACKFILLS)
-            await connection.execute(MOVE_MEDIA)
-            await connection.execute(ASK_FOR_ACCESS, MAX_AT_ONCE)
+            await assign_accounts(connection, max_requests=MAX_AT_ONCE)
 
-    async def read_with(self, account_id: AccountId, channel_id: ChannelId) -> None:
+    async def make_due_for(self, account_id: AccountId, channel_id: ChannelId) -> None:
         """Makes a channel due now for this account, which has just resolved it,
         unless another account is reading it.
         """
@@ -277,7 +267,7 @@ class Planning:
             await connection.execute(PULL_BACKFILLS, MAX_PAUSE_SECONDS)
         return int(pulled.removeprefix("UPDATE "))
 
-    async def unfollowed(self) -> list[ChannelId]:
+    async def list_unfollowed(self) -> list[ChannelId]:
         """Channels with an account that nobody follows any more,
         except those whose last run is still going.
         """

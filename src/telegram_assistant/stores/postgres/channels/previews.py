@@ -79,14 +79,14 @@ class Previews:
     async def renew(self, owner: str, lease_epoch: int) -> None:
         """Extends the lease. Raises LeaseLost if another process holds it now."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 "UPDATE preview_reader SET lease_until = now() + make_interval(secs => $3) "
                 "WHERE lease_owner = $1 AND lease_epoch = $2",
                 owner,
                 lease_epoch,
                 LEASE_SECONDS,
             )
-        if done != "UPDATE 1":
+        if status != "UPDATE 1":
             raise LeaseLost("another process reads the previews now")
 
     async def release(self, owner: str) -> None:
@@ -110,7 +110,7 @@ class Previews:
             raise Flooded(
                 Reason(
                     "previews_left_alone",
-                    "previews are left alone for {seconds:.0f} s, as the site asked",
+                    "previews pause for {seconds:.0f} s at the site's request",
                     seconds=seconds,
                 ),
                 retry_after_seconds=seconds,
@@ -126,7 +126,7 @@ class Previews:
                 seconds,
             )
 
-    async def gone(self, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
+    async def find_dropped(self, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
         """Those of these channels that are no longer read by their preview: unfollowed,
         or read by an account.
         """

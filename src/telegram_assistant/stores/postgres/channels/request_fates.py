@@ -102,9 +102,9 @@ class RequestFates:
             )
         counts = dict.fromkeys(RequestFate, 0)
         for row in rows:
-            counts[RequestFate.of(RequestState(row["state"]), was_followed=row["was_followed"])] += row[
-                "requests"
-            ]
+            counts[RequestFate.from_state(RequestState(row["state"]), was_followed=row["was_followed"])] += (
+                row["requests"]
+            )
         return counts
 
     async def keep(self, lines: Sequence[AnsweredLine]) -> None:
@@ -124,7 +124,9 @@ class RequestFates:
                 MAX_AT_ONCE,
             )
 
-    async def change_followed(self, folders: Mapping[ChannelId, str | None], wanted: Subscription) -> None:
+    async def change_followed(
+        self, folders: Mapping[ChannelId, str | None], subscription: Subscription
+    ) -> None:
         """Gives channels that were requested again the wanted options, each its folder,
         and detaches them from Telegram folders.
         """
@@ -143,7 +145,7 @@ class RequestFates:
                 """,
                 channel_ids,
                 [folders[channel_id] for channel_id in channel_ids],
-                *values_of(wanted)[1:],
+                *values_of(subscription)[1:],
             )
             await connection.execute("SELECT refresh_tiers($1)", channel_ids)
 
@@ -159,6 +161,6 @@ class RequestFates:
                 opened = await connection.execute(TRY_AGAIN, request_id, max_open)
         except asyncpg.UniqueViolationError as error:  # somebody requested the same at the same moment
             raise Busy(
-                Reason("requests_changed", "the requests are being changed by somebody else; try again")
+                Reason("requests_changed", "somebody else is changing the requests; try again")
             ) from error
         return int(opened.removeprefix("UPDATE "))

@@ -175,10 +175,10 @@ class RequestQueue:
     async def forget(self, before: datetime) -> int:
         """Deletes requests answered before that time; returns how many."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 "DELETE FROM channel_requests WHERE state <> 'open' AND answered_at < $1", before
             )
-        return int(done.removeprefix("DELETE "))
+        return int(status.removeprefix("DELETE "))
 
     async def _update(self, request_id: UUID, change: str, *values: object) -> None:
         async with self._transactions.begin() as connection:

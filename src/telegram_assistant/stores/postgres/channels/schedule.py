@@ -267,7 +267,7 @@ class Schedule:
         Releases a parked one. Returns False if nobody follows it.
         """
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 """
                 WITH asked AS (
                     UPDATE poll_schedule SET asked_at = now(), asked_mode = $2, next_poll_at = CASE WHEN $3
@@ -281,9 +281,9 @@ class Schedule:
                 mode.value if mode else None,
                 first,
             )
-        return bool(done == "UPDATE 1")
+        return bool(status == "UPDATE 1")
 
-    async def parked(self) -> tuple[Parked, ...]:
+    async def list_parked(self) -> tuple[Parked, ...]:
         """Parked channels, the next to be retried first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -296,7 +296,7 @@ class Schedule:
             )
         return tuple(parked_channel(row) for row in rows)
 
-    async def plan_of(self, account_id: AccountId) -> Plan | None:
+    async def load_plan(self, account_id: AccountId) -> Plan | None:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(PLAN, account_id)
         return Plan(**dict(row)) if row else None
@@ -309,7 +309,7 @@ class Schedule:
 
 
 def due_channel(row: asyncpg.Record) -> DueChannel:
-    values: dict[str, Any] = {name: value for name, value in row.items() if name not in SEEN}
+    values: dict[str, Any] = {name: value for name, value in row.items() if name not in RHYTHM_COLUMNS}
     floor_id, top = values.pop("floor_id"), values.pop("top")
     return DueChannel(
         **{
@@ -323,12 +323,12 @@ def due_channel(row: asyncpg.Record) -> DueChannel:
     )
 
 
-SEEN = ("observed_since", "level", "level_at", "burst", "burst_at")
+RHYTHM_COLUMNS = ("observed_since", "level", "level_at", "burst", "burst_at")
 
 
 def rhythm_of(row: asyncpg.Record) -> Rhythm | None:
     """The channel's posting rhythm from the columns of poll_schedule; None before the first page."""
-    since, level, level_at, burst, burst_at = (row[name] for name in SEEN)
+    since, level, level_at, burst, burst_at = (row[name] for name in RHYTHM_COLUMNS)
     if since is None or level_at is None or burst_at is None:
         return None
     return Rhythm(

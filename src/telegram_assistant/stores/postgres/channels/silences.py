@@ -30,7 +30,7 @@ class PostStatistics:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, channel_id: ChannelId, *, window_days: int, now: datetime) -> Statistics:
+    async def load_statistics(self, channel_id: ChannelId, *, window_days: int, now: datetime) -> Statistics:
         """Counts only intervals above zero, so that an album is one post."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(INTERVALS, channel_id, now - timedelta(days=window_days))
@@ -49,7 +49,7 @@ class PostStatistics:
             )
         return None if message_id is None else MessageId(message_id)
 
-    async def stored_among(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
+    async def select_stored(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2)",

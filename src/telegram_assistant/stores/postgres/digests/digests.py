@@ -54,7 +54,7 @@ class PersonDigests:
         Returns False if it is there already.
         """
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 "INSERT INTO digests (digest_id, since, until, content) "
                 "VALUES ($1, $2, $3, $4::text::jsonb) ON CONFLICT DO NOTHING",
                 digest_id,
@@ -62,7 +62,7 @@ class PersonDigests:
                 digest.until,
                 CONTENT.dump_json(digest).decode(),
             )
-            is_new = bool(done == "INSERT 0 1")
+            is_new = bool(status == "INSERT 0 1")
             if is_new:
                 await connection.execute(
                     DELIVER,
@@ -78,7 +78,7 @@ class PersonDigests:
             row = await connection.fetchrow(
                 f"SELECT {DIGEST_COLUMNS} FROM digests WHERE digest_id = $1", digest_id
             )
-        return _stored(row) if row else None
+        return _digest_of(row) if row else None
 
     async def newest(self, *, limit: int, since: datetime | None = None) -> tuple[StoredDigest, ...]:
         async with self._transactions.begin() as connection:
@@ -90,7 +90,7 @@ class PersonDigests:
                 limit,
                 since,
             )
-        return tuple(_stored(row) for row in rows)
+        return tuple(_digest_of(row) for row in rows)
 
     async def open(self, digest_id: UUID) -> StoredDigest | None:
         """The digest, which is seen from now on."""
@@ -100,7 +100,7 @@ class PersonDigests:
                 f"RETURNING {DIGEST_COLUMNS}",
                 digest_id,
             )
-        return _stored(row) if row else None
+        return _digest_of(row) if row else None
 
 
 DELIVER = """
@@ -166,7 +166,7 @@ def _plan(row: asyncpg.Record) -> DigestPlan:
     )
 
 
-def _stored(row: asyncpg.Record) -> StoredDigest:
+def _digest_of(row: asyncpg.Record) -> StoredDigest:
     return StoredDigest(
         row["digest_id"], row["made_at"], row["seen_at"], CONTENT.validate_json(row["content"])
     )

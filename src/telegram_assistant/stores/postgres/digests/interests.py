@@ -21,7 +21,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.stores.postgres.database import Connection, PersonTransactions, SystemTransactions
 
 SHOWN_REASONS = 3
-MAX_SAID = 1000
+MAX_FEEDBACK = 1000
 """What was said about stories longer ago than that no longer counts: such stories have left every list."""
 
 
@@ -37,22 +37,23 @@ class PersonInterests:
             rows = await connection.fetch(
                 f"""
                 SELECT i.topic, i.weight, i.source, i.why, i.changed_at, ARRAY(
-                    SELECT ROW({SAID}) FROM feedback f WHERE i.source = 'learnt' AND i.topic = ANY (f.topics)
+                    SELECT ROW({FEEDBACK_COLUMNS}) FROM feedback f
+                    WHERE i.source = 'learnt' AND i.topic = ANY (f.topics)
                     ORDER BY f.said_at DESC LIMIT {SHOWN_REASONS}) AS reasons
                 FROM interests i ORDER BY i.weight DESC, i.topic
                 """
             )
         return tuple(_interest(row) for row in rows)
 
-    async def said(self) -> tuple[StoryFeedback, ...]:
+    async def list_feedback(self) -> tuple[StoryFeedback, ...]:
         """What the person said about stories, the newest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                f"SELECT {SAID} FROM feedback f WHERE f.feedback = ANY ($1) ORDER BY f.said_at DESC "
-                f"LIMIT {MAX_SAID}",
+                f"SELECT {FEEDBACK_COLUMNS} FROM feedback f WHERE f.feedback = ANY ($1) "
+                f"ORDER BY f.said_at DESC LIMIT {MAX_FEEDBACK}",
                 list(ABOUT_STORIES),
             )
-        return tuple(_said(row) for row in rows)
+        return tuple(_feedback_of(row) for row in rows)
 
     async def put(self, topic: str, weight: float) -> bool:
         """Writes down a topic in the person's own words.
@@ -60,7 +61,7 @@ class PersonInterests:
         Returns False if there are as many as a person may have.
         """
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 f"""
                 INSERT INTO interests (topic, weight, source, why)
                 SELECT $1, $2, 'own', ''
@@ -72,7 +73,7 @@ class PersonInterests:
                 topic,
                 weight,
             )
-        return done == "INSERT 0 1"
+        return status == "INSERT 0 1"
 
     async def say(
         self, posts: Sequence[PostId], feedback: Feedback, *, headline: str, topics: Sequence[str]
@@ -83,8 +84,10 @@ class PersonInterests:
         Returns the topics that were learnt. A topic that a person wrote down keeps its weight.
         """
         async with self._transactions.begin() as connection:
-            if known := await connection.fetchrow(f"SELECT f.topics {OF_POSTS}", *_of(posts, feedback)):
-                return tuple(known["topics"])
+            if earlier_feedback := await connection.fetchrow(
+                f"SELECT f.topics {OF_POSTS}", *_columns_of(posts, feedback)
+            ):
+                return tuple(earlier_feedback["topics"])
             if feedback.opposite:
                 await _take_back(connection, posts, feedback.opposite)
             learnt = [await connection.fetchval(LEARN, topic, feedback.step, headline) for topic in topics]
@@ -95,9 +98,9 @@ class PersonInterests:
                 posts[0].message_id,
                 feedback,
                 headline,
-                taken := [topic for topic in learnt if topic is not None],
+                learnt_topics := [topic for topic in learnt if topic is not None],
             )
-        return tuple(taken)
+        return tuple(learnt_topics)
 
     async def take_back(self, posts: Sequence[PostId], feedback: Feedback) -> bool:
         """Forgets what the person said about the story of these posts, and what was learnt from it.
@@ -131,7 +134,7 @@ WHERE i.source = 'learnt'
 RETURNING i.topic
 """
 """$1 topic, $2 step, $3 the headline."""
-SAID = "f.channel_id, f.message_id, f.feedback, f.headline, f.topics, f.said_at"
+FEEDBACK_COLUMNS = "f.channel_id, f.message_id, f.feedback, f.headline, f.topics, f.said_at"
 OF_POSTS = (
     "FROM feedback f WHERE (f.channel_id, f.message_id) IN (SELECT * "
     "FROM unnest($1::bigint[], $2::bigint[])) AND f.feedback = $3"
@@ -150,7 +153,9 @@ what has faded since is not subtracted.
 
 
 async def _take_back(connection: Connection, posts: Sequence[PostId], feedback: Feedback) -> bool:
-    rows = await connection.fetch(f"DELETE {OF_POSTS} RETURNING f.topics, f.said_at", *_of(posts, feedback))
+    rows = await connection.fetch(
+        f"DELETE {OF_POSTS} RETURNING f.topics, f.said_at", *_columns_of(posts, feedback)
+    )
     for row in rows:
         await connection.execute(
             UNLEARN, row["topics"], feedback.step, row["said_at"], HALF_LIFE.total_seconds()
@@ -163,7 +168,7 @@ async def _take_back(connection: Connection, posts: Sequence[PostId], feedback: 
     return bool(rows)
 
 
-def _of(posts: Sequence[PostId], feedback: Feedback) -> tuple[list[int], list[int], str]:
+def _columns_of(posts: Sequence[PostId], feedback: Feedback) -> tuple[list[int], list[int], str]:
     return [post.channel_id for post in posts], [post.message_id for post in posts], feedback
 
 
@@ -215,14 +220,14 @@ class InterestUpkeep:
 
 
 def _interest(row: asyncpg.Record) -> Interest:
-    reasons = tuple(_said(reason) for reason in row["reasons"])
+    reasons = tuple(_feedback_of(reason) for reason in row["reasons"])
     return Interest(
         row["topic"], row["weight"], InterestSource(row["source"]), row["why"], row["changed_at"], reasons
     )
 
 
-def _said(row: asyncpg.Record) -> StoryFeedback:
-    """Of the columns SAID."""
+def _feedback_of(row: asyncpg.Record) -> StoryFeedback:
+    """Of the columns FEEDBACK_COLUMNS."""
     channel_id, message_id, feedback, headline, topics, said_at = row
     return StoryFeedback(
         PostId(ChannelId(channel_id), MessageId(message_id)),

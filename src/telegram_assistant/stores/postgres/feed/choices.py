@@ -34,7 +34,7 @@ class Mutes:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class ReadingVisit:
     """The person's visit. `before_at` is the end of the one before; None on the first."""
 
     before_at: datetime | None
@@ -115,7 +115,7 @@ class PersonChoices:
                 "DELETE FROM mutes WHERE channel_id = $1 AND channel_id <> 0", channel_id
             )
 
-    async def visit(self, now: datetime) -> Visit:
+    async def visit(self, now: datetime) -> ReadingVisit:
         """Records that the person is here, and says when they were here before."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
@@ -132,7 +132,23 @@ class PersonChoices:
                 SAME_VISIT,
             )
         assert row is not None  # inserted or updated just above
-        return Visit(row["before_at"], row["floor_at"], _mutes(row))
+        return ReadingVisit(row["before_at"], row["floor_at"], _mutes(row))
+
+    async def last_visit(self, now: datetime) -> ReadingVisit:
+        """When the person was here before a visit that would begin now; records nothing."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                SELECT CASE WHEN v.seen_at < $1::timestamptz - $2::interval THEN v.seen_at
+                        ELSE v.before_at END AS before_at,
+                    coalesce(v.floor_at, $1) AS floor_at, {MUTED}
+                FROM (SELECT) nothing LEFT JOIN visits v ON true
+                """,
+                now,
+                SAME_VISIT,
+            )
+        assert row is not None  # the left side has a row
+        return ReadingVisit(row["before_at"], row["floor_at"], _mutes(row))
 
     async def raise_floor(self, floor_at: datetime) -> None:
         """Moves the place where reading the oldest posts first goes on; never back."""

@@ -18,6 +18,8 @@ from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, Stor
 
 FIRST_OF_ALL = Cursor(datetime.min.replace(tzinfo=UTC), ChannelId(0), MessageId(0))
 MAX_NEW = 100
+MAX_TALLIED = 2000
+"""Posts that are told apart; beyond that nobody minds the exact number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,29 @@ CROSS JOIN LATERAL (
 """
 """$3 since"""
 
+TALLY = f"""
+WITH {SCOPE},
+fresh AS MATERIALIZED (
+    SELECT n.* FROM scope h JOIN channels c ON c.channel_id = h.channel_id
+        AND c.newest_posted_at > $3::timestamptz - interval '1 hour'
+    CROSS JOIN LATERAL (
+        SELECT channel_id, message_id FROM posts
+        WHERE channel_id = h.channel_id AND posted_at > $3::timestamptz - interval '1 hour'
+            AND greatest(stored_at, h.created_at) > $3
+        OFFSET 0
+    ) n LIMIT {MAX_TALLIED} + 1
+)
+SELECT count(*)::int AS posts,
+    (count(*) FILTER (WHERE EXISTS (SELECT 1 FROM story_links l
+        WHERE l.channel_id = f.channel_id AND l.message_id = f.message_id
+            AND l.kind IN ('forward', 'copy'))))::int AS copies,
+    (count(*) FILTER (WHERE EXISTS (SELECT 1 FROM post_enrichment e
+        WHERE e.channel_id = f.channel_id AND e.message_id = f.message_id AND e.kind = 'tags'
+            AND (e.data ->> 'is_ad')::boolean)))::int AS ads
+FROM fresh f
+"""
+"""$3 since. A copy counts if the tenant sees the post that it repeats."""
+
 SOME = f"""
 WITH marked AS MATERIALIZED (
     SELECT w.channel_id, w.message_id, w.place, coalesce(w.message_id <@ l.read, false) AS is_read
@@ -169,6 +194,17 @@ class FeedSurroundings:
     broken: tuple[BrokenSource, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PostTally:
+    """Posts that were stored for a person since a moment, and how many of them repeat others or advertise."""
+
+    posts: int
+    copies: int
+    ads: int
+    is_partial: bool
+    """There are more; the figures are those of the first of them."""
+
+
 class Reading:
     """A store of one person in one tenant."""
 
@@ -193,7 +229,7 @@ class Reading:
             )
         return tuple(_reading_post(row) for row in rows)
 
-    async def saved(self, *, limit: int, before: datetime | None = None) -> tuple[ReadingPost, ...]:
+    async def list_saved(self, *, limit: int, before: datetime | None = None) -> tuple[ReadingPost, ...]:
         """The saved posts that the tenant still sees, the last saved first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(SAVED, limit, before or datetime.max.replace(tzinfo=UTC))
@@ -204,6 +240,15 @@ class Reading:
         async with self._transactions.begin() as connection:
             counted: int = await connection.fetchval(NEW_SINCE, scope.folder, scope.channel_id, since)
         return counted
+
+    async def tally(self, scope: ReadingScope, *, since: datetime) -> PostTally:
+        """The posts that were stored since then in channels that the person does not mute."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(TALLY, scope.folder, scope.channel_id, since)
+        assert row is not None  # an aggregate
+        return PostTally(
+            min(row["posts"], MAX_TALLIED), row["copies"], row["ads"], is_partial=row["posts"] > MAX_TALLIED
+        )
 
     async def some(self, posts: Sequence[PostId]) -> tuple[ReadingPost, ...]:
         """Those of these posts that the tenant sees, in this order."""
@@ -218,11 +263,13 @@ class Reading:
             row = await connection.fetchrow(AROUND)
         assert row is not None  # it has no FROM
         return FeedSurroundings(
-            tuple(row["folders"]), row["channels"], tuple(_broken(*broken) for broken in row["broken"])
+            tuple(row["folders"]),
+            row["channels"],
+            tuple(_make_broken_source(*broken) for broken in row["broken"]),
         )
 
 
-def _broken(channel_id: int, title: str, reason: str, until: datetime) -> BrokenSource:
+def _make_broken_source(channel_id: int, title: str, reason: str, until: datetime) -> BrokenSource:
     return BrokenSource(ChannelId(channel_id), title, load_reason(reason), until)
 
 

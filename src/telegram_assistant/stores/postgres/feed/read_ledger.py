@@ -9,7 +9,7 @@ from telegram_assistant.stores.postgres.feed.person_feed import SCOPE, ReadingSc
 
 MAX_UNDONE = 20
 
-_LISTED = (
+_CHANNEL_RANGES = (
     "SELECT w.channel_id, w.ids::int8multirange AS ids "
     "FROM unnest($1::bigint[], $2::text[]) AS w(channel_id, ids)"
 )
@@ -43,8 +43,8 @@ HAVING count(*) > 0
 RETURNING (SELECT sum(upper(r) - lower(r)) FROM changes c CROSS JOIN LATERAL unnest(c.changed) r)::int
 """
 
-READ = f"WITH wanted AS MATERIALIZED ({_LISTED}), {_MARK_READ} {_NOTE.format(is_read='true')}"
-UNREAD = f"WITH wanted AS MATERIALIZED ({_LISTED}), {_MARK_UNREAD} {_NOTE.format(is_read='false')}"
+READ = f"WITH wanted AS MATERIALIZED ({_CHANNEL_RANGES}), {_MARK_READ} {_NOTE.format(is_read='true')}"
+UNREAD = f"WITH wanted AS MATERIALIZED ({_CHANNEL_RANGES}), {_MARK_UNREAD} {_NOTE.format(is_read='false')}"
 READ_ALL = (
     f"WITH {SCOPE}, wanted AS MATERIALIZED ({_EVERYTHING}), {_MARK_READ} {_NOTE.format(is_read='true')}"
 )
@@ -80,7 +80,7 @@ class ReadLedger:
     async def mark_all_read(self, scope: ReadingScope, *, until: datetime) -> int:
         """Marks everything that was stored by then. What came later stays unread."""
         async with self._transactions.begin() as connection:
-            return await _noted(connection, READ_ALL, scope.folder, scope.channel_id, until)
+            return await _record_change(connection, READ_ALL, scope.folder, scope.channel_id, until)
 
     async def undo(self) -> int:
         """Undoes the last of these changes that is not undone yet."""
@@ -93,10 +93,10 @@ class ReadLedger:
             for ids in messages.values()
         ]
         async with self._transactions.begin() as connection:
-            return await _noted(connection, query, list(messages), ranges)
+            return await _record_change(connection, query, list(messages), ranges)
 
 
-async def _noted(connection: Connection, query: str, *arguments: object) -> int:
+async def _record_change(connection: Connection, query: str, *arguments: object) -> int:
     changed = await connection.fetchval(query, *arguments) or 0
     await connection.execute(FORGET)
     return changed

@@ -15,7 +15,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.media.post_files import to_columns, write_settled_notices
-from telegram_assistant.telemetry.metrics import MEDIA_FILES
+from telegram_assistant.telemetry.metrics import SHARE_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,16 +250,16 @@ class MediaQueue:
         async with self._transactions.begin() as connection:
             if await connection.fetchval(RESERVE, sha256, size_bytes, mime) is None:
                 raise Busy(
-                    Reason("file_being_removed", "the same bytes are just being removed"),
+                    Reason("file_being_removed", "the same file is being removed"),
                     retry_after_seconds=30,
                 )
 
-    async def stored(self, job: MediaJob, sha256: bytes, size_bytes: int) -> None:
+    async def mark_stored(self, job: MediaJob, sha256: bytes, size_bytes: int) -> None:
         """Marks the file as stored, for this post and for every other post that waits for it."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(STORED, job.media_id, job.is_photo, sha256, size_bytes)
             await write_settled_notices(connection, rows)
-        MEDIA_FILES.labels("stored").inc(len(rows))
+        SHARE_FILES.labels("stored").inc(len(rows))
 
     async def fail(self, job: MediaJob, why: Reason) -> bool:
         """Uses up an attempt. Returns True if it was the last one and the file is given up."""
@@ -271,14 +271,14 @@ class MediaQueue:
                 dump_reason(why),
                 pause,
             )
-            MEDIA_FILES.labels("failed").inc()
+            SHARE_FILES.labels("failed").inc()
             return False
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, dump_reason(why)
             )
             await write_settled_notices(connection, rows)
-        MEDIA_FILES.labels("given_up").inc(len(rows))
+        SHARE_FILES.labels("given_up").inc(len(rows))
         return True
 
     async def postpone(self, jobs: Sequence[MediaJob], why: Reason, *, seconds: float) -> None:

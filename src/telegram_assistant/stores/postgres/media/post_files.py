@@ -87,7 +87,7 @@ class PostMedia:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, post_ids: Sequence[PostId]) -> tuple[PostFile, ...]:
+    async def list_files(self, post_ids: Sequence[PostId]) -> tuple[PostFile, ...]:
         """The files of these posts that the tenant may see, in the order of each post."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(

@@ -41,7 +41,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class MediaTrouble:
     """A file that could not be fetched so far, or was given up."""
 
     post_id: PostId
@@ -59,7 +59,7 @@ class MediaSurvey:
     objects: int
     object_bytes: int
     usage: tuple[Usage, ...]
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[MediaTrouble, ...]
 
 
 UNUSED = f"""
@@ -161,12 +161,12 @@ class MediaUpkeep:
             )
         return [row["sha256"] for row in rows]
 
-    async def removed(self, objects: Sequence[bytes]) -> None:
+    async def delete_objects(self, objects: Sequence[bytes]) -> None:
         """Deletes the rows of objects whose bytes are deleted."""
         async with self._transactions.begin() as connection:
             await connection.execute(REMOVED, list(objects))
 
-    async def known(self, first_byte: int) -> Mapping[bytes, bool]:
+    async def list_objects(self, first_byte: int) -> Mapping[bytes, bool]:
         """Every object whose hash begins with this byte, and whether it must be in the store by now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -180,7 +180,7 @@ class MediaUpkeep:
             )
         return {row["sha256"]: row["settled"] for row in rows}
 
-    async def lost(self, objects: Sequence[bytes]) -> None:
+    async def requeue_lost(self, objects: Sequence[bytes]) -> None:
         """Queues the files of objects whose bytes are missing to be fetched again."""
         async with self._transactions.begin() as connection:
             await connection.execute(LOST, list(objects))
@@ -188,16 +188,16 @@ class MediaUpkeep:
     async def count(self) -> int:
         """Recounts the exact media bytes of every tenant; returns how many tenants."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(COUNT)
-        return int(done.rpartition(" ")[2])
+            status = await connection.execute(COUNT)
+        return int(status.rpartition(" ")[2])
 
-    async def reconsidered(self, rules: MediaRules, *, most: int = MAX_AT_ONCE) -> tuple[SkippedFile, ...]:
+    async def list_skipped(self, rules: MediaRules, *, most: int = MAX_AT_ONCE) -> tuple[SkippedFile, ...]:
         """Files skipped for a reason that may no longer hold, the newest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, most
             )
-        return tuple(_skipped(dict(row)) for row in rows)
+        return tuple(_skipped_file_of(dict(row)) for row in rows)
 
     async def survey(self, *, most: int) -> MediaSurvey:
         async with self._transactions.begin() as connection:
@@ -218,8 +218,8 @@ class MediaUpkeep:
         )
 
 
-def _trouble(row: asyncpg.Record) -> Trouble:
-    return Trouble(
+def _trouble(row: asyncpg.Record) -> MediaTrouble:
+    return MediaTrouble(
         PostId(row["channel_id"], row["message_id"]),
         MediaState(row["state"]),
         row["attempts"],
@@ -227,7 +227,7 @@ def _trouble(row: asyncpg.Record) -> Trouble:
     )
 
 
-def _skipped(row: dict[str, Any]) -> SkippedFile:
+def _skipped_file_of(row: dict[str, Any]) -> SkippedFile:
     file = MediaFile(
         **{
             name: row[name]

@@ -47,12 +47,12 @@ class MediaResults:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def shown_by(self, post_id: PostId) -> PostFiles:
+    async def load_post_files(self, post_id: PostId) -> PostFiles:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(SHOWN, post_id.channel_id, post_id.message_id)
         return PostFiles(tuple(_file(row) for row in rows), any(row["is_protected"] for row in rows))
 
-    async def known(self, files: Sequence[bytes]) -> Mapping[bytes, Mapping[Tier, FileResult]]:
+    async def load_results(self, files: Sequence[bytes]) -> Mapping[bytes, Mapping[Tier, FileResult]]:
         """The stored results of these files."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -88,7 +88,7 @@ class MediaResults:
                 "UPDATE media_objects SET phash = $2, phash_fine = $3 WHERE sha256 = $1 "
                 "AND phash IS DISTINCT FROM $2",
                 sha256,
-                _signed(look.coarse),
+                _to_signed(look.coarse),
                 look.fine.to_bytes(FINE_BYTES),
             )
 
@@ -103,7 +103,7 @@ class MediaResults:
             return None
         pieces = [list(piece) for piece in probes(look.coarse)]
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(SAME, sha256, _signed(look.coarse), *pieces, channel_id)
+            rows = await connection.fetch(SAME, sha256, _to_signed(look.coarse), *pieces, channel_id)
         for row in rows:
             other = stored_look(row["phash"], row["phash_fine"])
             result = _result(row)
@@ -117,19 +117,19 @@ def stored_look(phash: int, phash_fine: bytes) -> Look:
 
 
 def _file(row: asyncpg.Record) -> VisionFile:
-    named = {name: row[name] for name in ("ordinal", "mime", "size_bytes", "width", "height", "sha256")}
-    return VisionFile(kind=MediaKind(row["kind"]), **named)
+    columns = {name: row[name] for name in ("ordinal", "mime", "size_bytes", "width", "height", "sha256")}
+    return VisionFile(kind=MediaKind(row["kind"]), **columns)
 
 
 def _result(row: asyncpg.Record) -> FileResult:
     return FileResult(
-        Seen.of(json.loads(row["data"])),
+        Seen.from_data(json.loads(row["data"])),
         VisionModel(row["provider"], row["model"], row["prompt_version"]),
         row["same_as"],
     )
 
 
-def _signed(coarse: int) -> int:
+def _to_signed(coarse: int) -> int:
     """Converts an unsigned 64-bit integer into PostgreSQL's signed bigint."""
     return coarse - 2**COARSE_BITS if coarse >= 2 ** (COARSE_BITS - 1) else coarse
 

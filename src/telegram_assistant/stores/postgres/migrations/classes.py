@@ -36,10 +36,13 @@ EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = {table}.channel_id
 """
 
 
-def tenant_table(table: str, about: str, *grants: str) -> None:
-    """`grants` are the tenant's rights on its own rows, like "SELECT" or "UPDATE (folder)"."""
+def tenant_table(table: str, about: str, *grants: str, rows: str | None = None) -> None:
+    """`grants` are the tenant's rights on its own rows, like "SELECT" or "UPDATE (folder)".
+
+    `rows` limits a tenant to less than all its own rows.
+    """
     _isolate(table, "tenant", about)
-    _let_tenants(table, _OWN_ROWS, grants)
+    _let_tenants(table, f"{_OWN_ROWS} AND {rows}" if rows else _OWN_ROWS, grants)
 
 
 def person_table(table: str, about: str, *grants: str) -> None:

@@ -14,11 +14,11 @@ from telegram_assistant.stores.postgres.database_logins import (
     ROLES_OF,
     SYSTEM,
     TENANT,
-    granted_roles,
+    load_granted_roles,
     may_take,
     roles_by_user,
 )
-from telegram_assistant.stores.postgres.schema import Connection, schema_of
+from telegram_assistant.stores.postgres.schema import Connection, load_schema
 
 OLDEST_VERSION = 15
 SUBJECT = "postgres"
@@ -32,10 +32,12 @@ SELECT EXISTS (
 """
 MAY = {
     DatabaseLogin.API: Reason(
-        "login_serves_requests", "serves requests: one tenant at a time, and narrow functions"
+        "login_serves_requests", "serves requests: one tenant at a time, through narrow functions"
     ),
-    DatabaseLogin.SYSTEM: Reason("login_sees_tenants", "sees every tenant and no session"),
-    DatabaseLogin.INGEST: Reason("login_reads_sessions", "sees every tenant, and alone reads sessions"),
+    DatabaseLogin.SYSTEM: Reason("login_sees_tenants", "sees every tenant, but no sessions"),
+    DatabaseLogin.INGEST: Reason(
+        "login_reads_sessions", "sees every tenant, and is the only one to read sessions"
+    ),
 }
 MIGRATE = Reason("migrate_now", "run `tga migrate`")
 
@@ -135,12 +137,13 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
         await connection.close(timeout=5)
     what = Reason(
         "login_does_everything",
-        "{login} does everything, so a hole in the API reads every tenant and the sealed sessions",
+        "{login} does everything, so a vulnerability in the API exposes every tenant and the sealed sessions",
         login=name,
     )
     remedy = Reason(
         "separate_logins",
-        "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without",
+        "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; a single-person "
+        "installation can do without",
     )
     return [*newer, warning(subject, what, remedy=remedy)]
 
@@ -148,35 +151,37 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
 async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> list[Finding]:
     """Reports BAD if the login has too few or too many rights."""
     subject, name = f"{SUBJECT} {login.value}", settings.name_of(login)
-    wanted = roles_by_user(settings)[name]
+    wanted_roles = roles_by_user(settings)[name]
     connection = await _connect(settings, login)
     if isinstance(connection, Finding):
         return [connection]
     try:
-        wrong = await _too_strong(connection, subject, login) or await _schema(connection, wanted)
+        wrong = await _too_strong(connection, subject, login) or await _schema(connection, wanted_roles)
         if wrong:
             return wrong
-        newer = await _newer_schema(connection, wanted) if login is DatabaseLogin.API else []
-        more = sorted(await granted_roles(connection, name) - wanted)
+        newer = await _newer_schema(connection, wanted_roles) if login is DatabaseLogin.API else []
+        more = sorted(await load_granted_roles(connection, name) - wanted_roles)
     finally:
         await connection.close(timeout=5)
     if more:
         what = Reason(
             "login_too_strong",
-            "the login {login} may become {roles}, which it must not",
+            "the login {login} must not be able to become {roles}",
             login=name,
             roles=", ".join(more),
         )
         return [
             *newer,
-            bad(subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it takes that away")),
+            bad(
+                subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it removes this right")
+            ),
         ]
     shared = [
         other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name
     ]
     if shared:
         what = Reason(
-            "login_is_shared", "{login} is the login of {others} too", login=name, others=", ".join(shared)
+            "login_is_shared", "{login} is also the login of {others}", login=name, others=", ".join(shared)
         )
         return [
             *newer,
@@ -270,12 +275,12 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
     return [bad(subject, what, remedy=remedy)]
 
 
-async def _schema(connection: Connection, wanted: frozenset[str]) -> list[Finding]:
-    missing = [role for role in sorted(wanted) if not await may_take(connection, role)]
+async def _schema(connection: Connection, wanted_roles: frozenset[str]) -> list[Finding]:
+    missing = [role for role in sorted(wanted_roles) if not await may_take(connection, role)]
     if missing:
         what = Reason("login_lacks_roles", "the login may not act as {roles}", roles=", ".join(missing))
         return [bad(f"{SUBJECT} roles", what, remedy=MIGRATE)]
-    schema = await schema_of(connection, role=min(wanted - {TENANT}))
+    schema = await load_schema(connection, role=min(wanted_roles - {TENANT}))
     if schema.is_behind:
         what = Reason(
             "schema_behind",
@@ -287,14 +292,14 @@ async def _schema(connection: Connection, wanted: frozenset[str]) -> list[Findin
     return []
 
 
-async def _newer_schema(connection: Connection, wanted: frozenset[str]) -> list[Finding]:
+async def _newer_schema(connection: Connection, wanted_roles: frozenset[str]) -> list[Finding]:
     """Tells who has rolled back the program that the database has not gone back with it."""
-    schema = await schema_of(connection, role=min(wanted - {TENANT}))
+    schema = await load_schema(connection, role=min(wanted_roles - {TENANT}))
     if not schema.is_newer:
         return []
     remedy = Reason(
         "run_newer_program",
-        "run the release that has migrated it; this one works meanwhile, and migrates nothing",
+        "run the release that migrated it; this one works meanwhile but migrates nothing",
     )
     return [warning(f"{SUBJECT} schema", schema.place, remedy=remedy)]
 

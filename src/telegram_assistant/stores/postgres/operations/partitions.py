@@ -47,7 +47,7 @@ class Partitions:
         """Creates the partitions of the coming months,
         and drops those whose last row is older than the table's retention.
         """
-        made: list[str] = []
+        created: list[str] = []
         dropped: list[str] = []
         for table in BY_MONTH:
             for begin, end in months_from(now, MONTHS_AHEAD):
@@ -55,14 +55,14 @@ class Partitions:
                     name = await connection.fetchval(
                         "SELECT make_partition($1::text, $2, $3)", table.table, begin, end
                     )
-                made.extend([name] if name else [])
+                created.extend([name] if name else [])
             if table.keep is not None:
                 async with self._transactions.begin() as connection:
                     names = await connection.fetchval(
                         "SELECT drop_partitions($1::text, $2)", table.table, now - table.keep
                     )
                 dropped.extend(names)
-        return PartitionWork(tuple(made), tuple(dropped))
+        return PartitionWork(tuple(created), tuple(dropped))
 
 
 def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]]:

@@ -80,10 +80,10 @@ class Members:
         A lower role ends their invitations, and their keys lose the scopes that it does not have.
         """
         async with self._transactions.begin() as connection:
-            done: bool | None = await connection.fetchval(
+            is_changed: bool | None = await connection.fetchval(
                 "SELECT set_member_role($1, $2, $3)", session, member, role.value
             )
-        return done
+        return is_changed
 
     async def remove(
         self, member: UUID, *, session: str, keep_feeds: bool = False, keep_receivers: bool = False
@@ -94,10 +94,10 @@ class Members:
         kept.
         """
         async with self._transactions.begin() as connection:
-            done: bool | None = await connection.fetchval(
+            is_removed: bool | None = await connection.fetchval(
                 "SELECT remove_member($1, $2, $3, $4)", session, member, keep_feeds, keep_receivers
             )
-        return done
+        return is_removed
 
     async def things(self, member: UUID) -> tuple[MemberThing, ...]:
         """What the member has made here that lets somebody in, or sends something out."""

@@ -57,7 +57,7 @@ class SessionStart:
 
 
 @dataclass(frozen=True, slots=True)
-class LoginAttempt:
+class PasswordAttempt:
     """Somebody who says that they are the person of this name,
     and the hash of the password that they gave.
     """
@@ -104,7 +104,7 @@ class People:
             parameters: str | None = await connection.fetchval("SELECT password_parameters($1)", name)
         return parameters
 
-    async def begin_session_by_password(self, attempt: LoginAttempt, start: SessionStart) -> UserId | None:
+    async def begin_session_by_password(self, attempt: PasswordAttempt, start: SessionStart) -> UserId | None:
         """Returns None if name and proof do not belong together."""
         async with self._transactions.begin() as connection:
             user_id = await connection.fetchval(

@@ -65,7 +65,7 @@ class OperatorBacklog(Backlog):
             for row in rows
         }
 
-    async def parked_channels(self, *, limit: int) -> tuple[Parked, ...]:
+    async def list_parked_channels(self, *, limit: int) -> tuple[Parked, ...]:
         """Parked channels, the next to be retried first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM operator_parked_channels($1)", limit)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
-from telegram_assistant.streams.entries import Buried
+from telegram_assistant.streams.entries import DeadLettered
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
 _COLUMNS = (
@@ -72,7 +72,7 @@ class DeadLetterWriter(DeadLetters):
     def __init__(self, transactions: SystemTransactions) -> None:
         super().__init__(transactions)
 
-    async def bury(self, stage: str, letters: Iterable[Buried]) -> None:
+    async def add(self, stage: str, letters: Iterable[DeadLettered]) -> None:
         rows = [
             (
                 stage,

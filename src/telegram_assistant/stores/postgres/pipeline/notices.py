@@ -80,7 +80,7 @@ class Notices:
     async def forget_old(self) -> int:
         """Deletes notices announced more than a day ago; returns how many."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 "DELETE FROM notices WHERE announced_at < now() - interval '1 day'"
             )
-        return int(done.rpartition(" ")[2])
+        return int(status.rpartition(" ")[2])

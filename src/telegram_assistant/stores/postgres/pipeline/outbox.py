@@ -69,7 +69,7 @@ UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced
 # commits: wait for it.
 ALONE = "LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE"
 
-LATE = """
+ANNOUNCE_LATE_AGAIN = """
 UPDATE outbox SET announced_at = NULL
 WHERE ctid = ANY (ARRAY(
     SELECT o.ctid FROM outbox o
@@ -131,7 +131,9 @@ class Outbox:
                 )
         return len(rows)
 
-    async def done(self, finished: Sequence[tuple[PostId, int]], *, branch: Branch = ONLY_BRANCH) -> None:
+    async def mark_finished(
+        self, finished: Sequence[tuple[PostId, int]], *, branch: Branch = ONLY_BRANCH
+    ) -> None:
         """Records that these revisions, and older ones of the same posts, have passed the end of a branch.
         After the last branch the row goes.
 
@@ -160,10 +162,10 @@ class Outbox:
             rows = await connection.fetch(
                 RELEASE_HELD, ended.bit, held_by.bit, waiting.bit, held_seconds, limit
             )
-            await write_notices(connection, [_grouped(row) for row in rows])
+            await write_notices(connection, [_grouped_notice_of(row) for row in rows])
         return len(rows)
 
-    async def unfinished_bulk(self) -> int:
+    async def count_unfinished_bulk(self) -> int:
         """Bulk posts that are announced and not finished, without those in a dead letter."""
         async with self._transactions.begin() as connection:
             return int(await connection.fetchval(UNFINISHED_BULK))
@@ -173,12 +175,12 @@ class Outbox:
         async with self._transactions.begin() as connection:
             return int(await connection.fetchval("SELECT count(*) FROM outbox"))
 
-    async def known_epoch(self) -> tuple[str | None, str | None]:
+    async def load_known_epoch(self) -> tuple[str | None, str | None]:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT epoch, run_id FROM stream_epoch")
         return (row["epoch"], row["run_id"]) if row else (None, None)
 
-    async def started(self) -> str:
+    async def load_server_start(self) -> str:
         async with self._transactions.begin() as connection:
             return str(
                 await connection.fetchval("SELECT extract(epoch FROM pg_postmaster_start_time())::text")
@@ -211,7 +213,7 @@ class Outbox:
         return await self._again(ALONE, RECENT, NOTICES_AGAIN_RECENT)
 
     async def reannounce_late(self) -> int:
-        return await self._again(LATE)
+        return await self._again(ANNOUNCE_LATE_AGAIN)
 
     async def _again(self, *queries: str) -> int:
         async with self._transactions.begin() as connection:
@@ -222,7 +224,7 @@ class Outbox:
         await self._wakeup.wait_for_wakeup(seconds)
 
 
-def _grouped(row: asyncpg.Record) -> QueuedNotice:
+def _grouped_notice_of(row: asyncpg.Record) -> QueuedNotice:
     post_id, revision = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["revision"]
     event = PostGrouped.about(
         post_id, revision, occurred_at=row["created_at"], trace_id=trace_of(post_id, revision)

@@ -85,9 +85,9 @@ class Rebuilds:
             )
 
     async def note(
-        self, projection: Projection, *, owner: str, last: PostId, done: int, lease: timedelta
+        self, projection: Projection, *, owner: str, last: PostId, post_count: int, lease: timedelta
     ) -> bool:
-        """Records progress: the last post, and `done` more posts.
+        """Records progress: the last post, and `post_count` more posts.
 
         Returns False if another process has taken over.
         """
@@ -104,7 +104,7 @@ class Rebuilds:
                 owner,
                 last.channel_id,
                 last.message_id,
-                done,
+                post_count,
                 lease,
             )
         return bool(noted == "UPDATE 1")

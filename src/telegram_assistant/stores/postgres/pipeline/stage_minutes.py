@@ -52,9 +52,9 @@ class StageMinutes:
     async def forget(self, before: datetime) -> int:
         """Deletes older minutes, and the reports of processes that ended before; returns how many minutes."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("DELETE FROM stage_minutes WHERE minute < $1", before)
+            status = await connection.execute("DELETE FROM stage_minutes WHERE minute < $1", before)
             await connection.execute("DELETE FROM processes WHERE at < $1", before)
-        return int(done.rpartition(" ")[2])
+        return int(status.rpartition(" ")[2])
 
 
 class Throughput:

@@ -46,15 +46,15 @@ class Wakeup:
             try:
                 connection = await asyncpg.connect(url, timeout=10)
             except (*OUTAGES, asyncpg.PostgresError) as error:
-                outage.failed(type(error).__name__)
+                outage.log_failure(type(error).__name__)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
             try:
                 await connection.add_listener(CHANNEL, lambda *_: self._heard.set())
-                outage.recovered()
+                outage.log_recovery()
                 await self._send_rings(connection)
             except (*OUTAGES, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-                outage.failed(type(error).__name__)
+                outage.log_failure(type(error).__name__)
                 await asyncio.sleep(RECONNECT_SECONDS)
             finally:
                 connection.terminate()

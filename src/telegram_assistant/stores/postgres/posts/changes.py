@@ -180,7 +180,7 @@ class QuietChanges:
         is_scored = order is not ChangeOrder.NEWEST
         per_channel = MAX_PER_CHANNEL if is_scored else limit
         async with self._transactions.begin() as connection:
-            named = None if channel_ids is None else list(channel_ids)
+            only_channels = None if channel_ids is None else list(channel_ids)
             place = BEFORE_ALL
             if after is not None:
                 unseen = await connection.fetchval(
@@ -192,7 +192,7 @@ class QuietChanges:
                 moment,
                 limit,
                 [kind.value for kind in kinds],
-                named,
+                only_channels,
                 is_scored,
                 per_channel,
                 *astuple(place),

@@ -33,7 +33,7 @@ class ObservedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Burial:
+class RecordedDeletions:
     """The result of judging missing posts."""
 
     deleted: int = 0
@@ -126,7 +126,7 @@ SELECT EXISTS (
 """
 
 
-async def bury_absent(
+async def mark_absent(
     connection: Connection,
     channel_id: ChannelId,
     proven: IdRange,
@@ -134,13 +134,13 @@ async def bury_absent(
     *,
     now: datetime,
     lane: Lane,
-) -> Burial:
+) -> RecordedDeletions:
     """Judges the stored posts that a page proving these ids does not show.
 
     Runs in the reader's transaction, under its fence.
     """
     judging = (proven.low, proven.high, page.ids, page.asked_at, page.is_newest)
-    return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
+    return _recorded_deletions(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
 
 
 async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, page: ObservedPage) -> bool:
@@ -150,13 +150,13 @@ async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange
     return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
 
 
-async def bury_deleted(
+async def mark_deleted(
     connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime
-) -> Burial:
+) -> RecordedDeletions:
     """Judges the posts that an update reports as deleted."""
-    return _burial(await connection.fetchrow(REPORTED, channel_id, now, Lane.LIVE.value, gone))
+    return _recorded_deletions(await connection.fetchrow(REPORTED, channel_id, now, Lane.LIVE.value, gone))
 
 
-def _burial(row: asyncpg.Record | None) -> Burial:
+def _recorded_deletions(row: asyncpg.Record | None) -> RecordedDeletions:
     assert row is not None  # an aggregate always returns a row
-    return Burial(**dict(row))
+    return RecordedDeletions(**dict(row))

@@ -49,7 +49,7 @@ class Forwards:
             rows = await fetching
         return tuple(Forwarding(**dict(row)) for row in rows)
 
-    async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
+    async def list_forwards(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(

@@ -14,21 +14,18 @@ from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.deletions import (
-    Burial,
     ObservedPage,
-    bury_absent,
-    bury_deleted,
+    RecordedDeletions,
     differs,
+    mark_absent,
+    mark_deleted,
 )
-from telegram_assistant.stores.postgres.posts.landing_sql import (
-    FENCE,
-    FENCE_BACKFILL,
-    FENCE_PUSH,
-    LAND,
-    LAND_PREVIEW,
-    STORED_AT,
+from telegram_assistant.stores.postgres.posts.fences import (
+    holds_backfill_lease,
+    holds_poll_lease,
+    holds_push_lease,
 )
-from telegram_assistant.stores.postgres.posts.rows import as_columns
+from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnest_landed
 from telegram_assistant.telemetry.metrics import POSTS_LANDED, POSTS_PARSED
 
 
@@ -80,7 +77,7 @@ class PostPage:
     requested_by: TenantId | None = None
     mode: Mode = Mode.INCREMENTAL
     """The mode of the run that read the page."""
-    shown: ObservedPage | None = None
+    observed: ObservedPage | None = None
     """Set if the page is read again: stored posts whose ids it proves and that it does not show are gone."""
 
 
@@ -157,19 +154,19 @@ class Landing:
         async with self._transactions.begin() as connection:
             return await differs(connection, channel_id, proven, page)
 
-    async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
+    async def mark_deleted(
+        self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime
+    ) -> RecordedDeletions:
         """Marks posts that Telegram reports as deleted.
 
         Raises LeaseLost if a later claim replaced this one.
         """
         async with self._transactions.begin() as connection:
-            if not await _holds_push_lease(connection, claim):
-                raise LeaseLost(
-                    f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}"
-                )
-            burial = await bury_deleted(connection, claim.channel_id, gone, now=told_at)
-        self._announce(Landed(0, 0, burial.deleted), Mode.INCREMENTAL)
-        return burial
+            if not await holds_push_lease(connection, claim.channel_id, claim.account_id, claim.lease_epoch):
+                raise _lease_lost(claim)
+            recorded = await mark_deleted(connection, claim.channel_id, gone, now=told_at)
+        self._announce(Landed(0, 0, recorded.deleted), Mode.INCREMENTAL)
+        return recorded
 
     async def count_unanswered(self) -> None:
         """Counts the posts of commits that succeeded although their reply was lost;
@@ -179,7 +176,11 @@ class Landing:
             lost = self._unanswered[0]
             async with self._transactions.begin() as connection:
                 stored = await connection.fetchval(
-                    STORED_AT, lost.channel_id, list(lost.new_ids), lost.read_at
+                    "SELECT count(*) FROM posts "
+                    "WHERE channel_id = $1 AND message_id = ANY($2) AND stored_at = $3",
+                    lost.channel_id,
+                    list(lost.new_ids),
+                    lost.read_at,
                 )
             self._unanswered.remove(lost)
             self._announce(Landed(stored, 0), lost.mode)
@@ -193,16 +194,125 @@ class Landing:
             self._wakeup.ring()
 
 
+BY_PREVIEW = """'{"source": "preview"}'"""
+
+
+def _may_replace(new: str) -> str:
+    """Whether the row `new` may replace the stored row `o`.
+
+    A preview never changes what an account has read. It changes what another preview has shown only if the
+    page marks the post as edited; otherwise a new markup of preview pages would look like edits. An account's
+    reading replaces a preview's, with a new revision, so that everything derived from the post is computed
+    again; it counts as an edit only if the text differs.
+    """
+    return (
+        f"({new}.facts @> {BY_PREVIEW} IS NOT TRUE "
+        f"""OR (o.facts @> {BY_PREVIEW} AND {new}.facts @> '{{"edited": true}}'))"""
+    )
+
+
+def _changed_at(row: str) -> str:
+    """When Telegram last changed the post, marked as an edit or not:
+    an older reading never overwrites a newer one.
+    """
+    return f"coalesce({row}.edited_at, ({row}.facts ->> 'touched_at')::timestamptz, '-infinity')"
+
+
+def _land(ledger: str) -> str:
+    """The statement that writes a page; `ledger` is the table that receives the ids proven by the page."""
+    return f"""
+-- $1 channel, $2 time of reading, $3 floor id, $4 lowest and $5 highest proven id (NULL: the page proves
+-- nothing), $6 lane, $7 tenant that requested it, $8 start of the run (NULL: more pages follow), $9 whether
+-- posts of this run are stored already, $10 floor time, $11 backfill (NULL: a poll or a push), $12-$25 one
+-- array per column of LANDED: $12 message id, $13 posted at, $14 content hash, $15 kind, $16 text, $17
+-- entities, $18 edited at, $19 reply to, $20 forwarded from channel and $21 message, $22 album, $23 language,
+-- $24 author, $25 facts
+WITH page AS (
+    SELECT * FROM {unnest_landed(12)} AS p({LANDED})
+    WHERE NOT EXISTS (SELECT 1 FROM erasures e WHERE e.channel_id = $1 AND e.ids @> p.message_id)
+),
+reader AS (
+    SELECT account_id FROM backfills WHERE backfill_id = $11
+    UNION ALL SELECT account_id FROM poll_schedule WHERE channel_id = $1 AND $11 IS NULL
+),
+replaced AS (
+    INSERT INTO post_versions (channel_id, message_id, revision, text, entities, facts, content_hash,
+        edited_at, replaced_at, seen_at, seen_by)
+    SELECT o.channel_id, o.message_id, o.revision, o.text, o.entities, o.facts, o.content_hash, o.edited_at,
+        $2,
+           coalesce(o.seen_at, o.stored_at), o.seen_by
+    -- LIMIT keeps this one index lookup per post, however many posts the channel has
+    FROM page p CROSS JOIN LATERAL (
+        SELECT * FROM posts WHERE channel_id = $1 AND message_id = p.message_id LIMIT 1) o
+    -- a newer post cannot be stored yet
+    WHERE p.posted_at <= (SELECT newest_posted_at FROM channels WHERE channel_id = $1)
+      AND o.content_hash <> p.content_hash
+      AND {_changed_at("p")} >= {_changed_at("o")}
+      AND {_may_replace("p")}
+      AND NOT (o.text = p.text AND o.facts @> {BY_PREVIEW} IS TRUE AND p.facts @> {BY_PREVIEW} IS NOT TRUE)
+    ON CONFLICT DO NOTHING
+),
+landed AS (
+    INSERT INTO posts AS o (channel_id, {LANDED}, stored_at, seen_by)
+    SELECT $1, p.*, $2, (SELECT account_id FROM reader) FROM page p
+    ON CONFLICT (channel_id, message_id) DO UPDATE
+    SET text = excluded.text, entities = excluded.entities, facts = excluded.facts, kind = excluded.kind,
+        content_hash = excluded.content_hash, edited_at = excluded.edited_at, lang = excluded.lang,
+        reply_to = excluded.reply_to, fwd_channel_id = excluded.fwd_channel_id,
+        fwd_message_id = excluded.fwd_message_id,
+        grouped_id = excluded.grouped_id, author = excluded.author,
+        revision = o.revision + 1, state_version = o.state_version + 1, seen_at = $2,
+        seen_by = excluded.seen_by
+    WHERE o.content_hash <> excluded.content_hash
+      AND {_changed_at("excluded")} >= {_changed_at("o")}
+      AND {_may_replace("excluded")}
+    RETURNING message_id, posted_at, revision
+),
+ledger AS (
+    INSERT INTO {ledger} AS c (channel_id, floor_id, verified, verified_at, floor_at)
+    SELECT $1, coalesce($3::bigint, $4::bigint), int8multirange(int8range($4::bigint, $5::bigint, '[]')), $2,
+        $10 WHERE $4::bigint IS NOT NULL
+    ON CONFLICT (channel_id) DO UPDATE
+    SET verified = c.verified + excluded.verified, verified_at = excluded.verified_at,
+        floor_id = least(c.floor_id, $3::bigint), floor_at = least(c.floor_at, $10)
+    WHERE NOT c.verified @> excluded.verified OR $3::bigint < c.floor_id
+),
+queued AS (
+    INSERT INTO outbox (channel_id, message_id, revision, lane, requested_by)
+    SELECT $1, message_id, revision, $6, coalesce($7, 0) FROM landed
+),
+total AS (
+    SELECT count(*) FILTER (WHERE revision = 1) AS inserted, count(*) FILTER (WHERE revision > 1) AS changed,
+           coalesce(array_agg(message_id) FILTER (WHERE revision = 1), '{{}}') AS new_ids,
+           max(posted_at) AS newest_at
+    FROM landed
+),
+head AS (
+    UPDATE channels c
+    -- an id that is not proven yet is no gap
+    SET newest_message_id = greatest(c.newest_message_id, $5::bigint),
+        newest_posted_at = greatest(c.newest_posted_at, t.newest_at),
+        last_parsed_at = CASE WHEN t.newest_at IS NOT NULL OR $9 THEN greatest(c.last_parsed_at, $8)
+            ELSE c.last_parsed_at END,
+        parked_reason = CASE WHEN $8::timestamptz IS NULL THEN c.parked_reason END,
+        parked_until = CASE WHEN $8::timestamptz IS NULL THEN c.parked_until END
+    FROM total t
+    WHERE c.channel_id = $1 AND (t.newest_at IS NOT NULL OR $8::timestamptz IS NOT NULL)
+)
+SELECT inserted, changed, new_ids FROM total
+"""
+
+
+LAND = _land(ledger="coverage")
+LAND_PREVIEW = _land(ledger="preview_coverage")
+
+
 async def _write(
     connection: Connection, page: PostPage, claim: Claim | BackfillClaim | PushClaim, ends: RunEnds | None
 ) -> Landed:
-    posts, proven, burial = one_per_id(page.posts), page.proven, Burial()
-    if not await (
-        _holds_push_lease(connection, claim)
-        if isinstance(claim, PushClaim)
-        else _is_ours(connection, claim, page, ends)
-    ):
-        raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
+    posts, proven, recorded = one_per_id(page.posts), page.proven, RecordedDeletions()
+    if not await _is_ours(connection, claim, page, ends):
+        raise _lease_lost(claim)
     row = await connection.fetchrow(
         LAND_PREVIEW if isinstance(claim, Claim) and claim.by_preview else LAND,
         claim.channel_id,
@@ -219,46 +329,39 @@ async def _write(
         *as_columns(posts),
     )
     assert row is not None  # an aggregate always answers
-    if page.shown is not None and proven is not None:
-        burial = await bury_absent(
-            connection, claim.channel_id, proven, page.shown, now=page.read_at, lane=page.lane
+    if page.observed is not None and proven is not None:
+        recorded = await mark_absent(
+            connection, claim.channel_id, proven, page.observed, now=page.read_at, lane=page.lane
         )
-    return Landed(row["inserted"], row["changed"], burial.deleted, burial.doubtful, frozenset(row["new_ids"]))
-
-
-async def _holds_push_lease(connection: Connection, claim: PushClaim) -> bool:
-    """Whether the account may write the channel's pushed updates.
-
-    Locks the channel until the end of the transaction.
-    """
-    return (
-        await connection.fetchval(FENCE_PUSH, claim.channel_id, claim.account_id, claim.lease_epoch)
-        is not None
+    return Landed(
+        row["inserted"], row["changed"], recorded.deleted, recorded.doubtful, frozenset(row["new_ids"])
     )
 
 
 async def _is_ours(
-    connection: Connection, claim: Claim | BackfillClaim, page: PostPage, ends: RunEnds | None
+    connection: Connection,
+    claim: Claim | BackfillClaim | PushClaim,
+    page: PostPage,
+    ends: RunEnds | None,
 ) -> bool:
-    if isinstance(claim, BackfillClaim):
-        return (
-            await connection.execute(
-                FENCE_BACKFILL, claim.channel_id, claim.backfill_id, claim.lease_epoch, claim.below
+    match claim:
+        case PushClaim(channel_id, account_id, lease_epoch):
+            return await holds_push_lease(connection, channel_id, account_id, lease_epoch)
+        case BackfillClaim(channel_id, backfill_id, lease_epoch, below):
+            return await holds_backfill_lease(connection, channel_id, backfill_id, lease_epoch, below=below)
+        case Claim(channel_id, lease_epoch):
+            return await holds_poll_lease(
+                connection,
+                channel_id,
+                lease_epoch,
+                completion=(ends.started_at, page.read_at, ends.next_poll_at) if ends else None,
+                rhythm=ends.rhythm if ends else None,
+                rechecked=ends is not None and ends.rechecked,
             )
-            == "UPDATE 1"
-        )
-    rhythm = ends.rhythm if ends else None
-    completion = (ends.started_at, page.read_at, ends.next_poll_at) if ends else (None, None, None)
-    seen = (
-        (rhythm.since, rhythm.level, rhythm.level_at, rhythm.burst, rhythm.burst_at)
-        if rhythm
-        else (None,) * 5
-    )
-    rechecked = ends is not None and ends.rechecked
-    return (
-        await connection.execute(FENCE, claim.channel_id, claim.lease_epoch, *completion, *seen, rechecked)
-        == "UPDATE 1"
-    )
+
+
+def _lease_lost(claim: Claim | BackfillClaim | PushClaim) -> LeaseLost:
+    return LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
 
 
 def one_per_id(posts: tuple[Post, ...]) -> tuple[Post, ...]:

@@ -152,7 +152,7 @@ class PostDetails:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, post_id: PostId) -> PostDetail | None:
+    async def load_detail(self, post_id: PostId) -> PostDetail | None:
         """Returns None if the post does not exist for this tenant."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(DETAIL, post_id.channel_id, post_id.message_id)

@@ -172,7 +172,7 @@ INSERT INTO search_vocabulary (word)
 SELECT DISTINCT w.word FROM unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
 JOIN {index} s ON s.channel_id = n.channel_id AND s.message_id = n.message_id
 CROSS JOIN LATERAL unnest(tsvector_to_array(s.words)) AS w(word)
-WHERE w.word ~ '^[[:alpha:]]{{4,30}}$' AND NOT EXISTS (SELECT 1 FROM search_vocabulary v
+WHERE w.word ~ '^[[:alpha:]]{{3,30}}$' AND NOT EXISTS (SELECT 1 FROM search_vocabulary v
     WHERE v.word = w.word)
 ORDER BY w.word ON CONFLICT DO NOTHING
 """

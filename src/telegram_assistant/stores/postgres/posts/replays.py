@@ -37,7 +37,7 @@ class Replays:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def outdated(
+    async def list_outdated(
         self, version: ResultVersion, *, since: datetime, channel_id: ChannelId | None = None
     ) -> tuple[Outdated, ...]:
         """Channels with posts since then whose tags are missing or outdated;
@@ -58,16 +58,18 @@ class Replays:
         Skips posts already in the outbox.
         """
         async with self._transactions.begin() as connection:
-            done = await connection.execute(REPLAY, since, channel_id, version.model, version.prompt_version)
-        return int(done.rpartition(" ")[2])
+            status = await connection.execute(
+                REPLAY, since, channel_id, version.model, version.prompt_version
+            )
+        return int(status.rpartition(" ")[2])
 
     async def want(self, version: ResultVersion, channel_id: ChannelId, *, since: datetime) -> int:
         """Queues the posts that a provider may tag. Each of them costs money."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 WANT, since, channel_id, version.model, version.prompt_version, version.work
             )
-        return int(done.rpartition(" ")[2])
+        return int(status.rpartition(" ")[2])
 
 
 # Decides the policy of a channel like `policy_among`. $1 since, $2 channel (NULL: all), $3 local model, $4

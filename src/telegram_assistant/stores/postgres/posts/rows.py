@@ -120,7 +120,7 @@ LANDED_TYPES = (
 )
 
 
-def unnested(first: int) -> str:
+def unnest_landed(first: int) -> str:
     """`unnest($first::bigint[], …)`: the columns of LANDED as a table;
     parameter number `first` is the first of them.
     """

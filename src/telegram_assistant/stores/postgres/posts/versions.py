@@ -65,7 +65,7 @@ class Versions:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def uncompared(self, post_ids: Sequence[PostId]) -> tuple[ReplacedText, ...]:
+    async def list_uncompared(self, post_ids: Sequence[PostId]) -> tuple[ReplacedText, ...]:
         """Earlier versions of these posts without a stored difference, the newest first,
         at most MAX_VERSIONS.
         """

@@ -110,7 +110,7 @@ class Deliveries:
             )
         return tuple(map(_delivery, sorted(rows, key=lambda row: (row["due_at"], row["number"]))))
 
-    async def delivered(
+    async def mark_delivered(
         self, receiver: DueReceiver, deliveries: Sequence[Delivery], *, now: datetime
     ) -> None:
         async with self._transactions.begin() as connection:
@@ -119,12 +119,12 @@ class Deliveries:
             )
             await connection.execute(WORKS, receiver.tenant_id, receiver.receiver_id, now)
 
-    async def confirmed(self, receiver: DueReceiver, code_number: int, *, now: datetime) -> None:
+    async def mark_confirmed(self, receiver: DueReceiver, code_number: int, *, now: datetime) -> None:
         """The receiver itself has answered with its code."""
         async with self._transactions.begin() as connection:
             await connection.execute(CONFIRMED, receiver.tenant_id, receiver.receiver_id, code_number, now)
 
-    async def failed(self, receiver: DueReceiver, result: AttemptResult, *, now: datetime) -> bool:
+    async def record_failure(self, receiver: DueReceiver, result: AttemptResult, *, now: datetime) -> bool:
         """Leaves the receiver alone for a while, longer each time, or for as long as it asks.
 
         Pauses it when it is gone, or has failed for a day. Returns whether it is paused now.
@@ -152,10 +152,10 @@ class Deliveries:
         Returns False, and counts nothing, if it has got as many today as an address may get.
         """
         async with self._transactions.begin() as connection:
-            taken: bool | None = await connection.fetchval(
+            is_counted: bool | None = await connection.fetchval(
                 TAKE_LETTER, address_hash(address), now.date(), int(is_code), most_letters, most_codes
             )
-        return bool(taken)
+        return bool(is_counted)
 
     async def give_back_letter(self, address: str, *, is_code: bool, now: datetime) -> None:
         """The mail server has not taken it."""
@@ -174,7 +174,7 @@ class Deliveries:
         async with self._transactions.begin() as connection:
             counts = await connection.execute("DELETE FROM letter_counts WHERE day < $1", before.date())
             ended = await connection.execute("DELETE FROM receiver_secrets WHERE ends_at < now()")
-        return sum(int(done.rpartition(" ")[2]) for done in (counts, ended))
+        return sum(int(status.rpartition(" ")[2]) for status in (counts, ended))
 
 
 def hour_of(now: datetime) -> datetime:

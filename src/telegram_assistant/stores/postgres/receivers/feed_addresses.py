@@ -118,14 +118,14 @@ class FeedDirectory:
         """Returns None for a revoked address, and for one of a suspended tenant."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_feed($1, NULL)", hash_of(token))
-        return _found(row)
+        return _feed_of(row)
 
     async def find_by_id(self, address_id: UUID) -> FoundFeed | None:
         """For what belongs to a feed and is opened without its token. Otherwise like `find`."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_feed(NULL, $1)", address_id)
-        return _found(row)
+        return _feed_of(row)
 
 
-def _found(row: asyncpg.Record | None) -> FoundFeed | None:
+def _feed_of(row: asyncpg.Record | None) -> FoundFeed | None:
     return None if row is None else FoundFeed(**{**dict(row), "kind": FeedKind(row["kind"])})

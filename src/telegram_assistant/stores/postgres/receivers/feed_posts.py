@@ -25,7 +25,7 @@ class FeedPicture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedPost:
+class PostWithAlbum:
     """A post that is not deleted, or the album that it belongs to."""
 
     parts: tuple[PostId, ...]
@@ -51,7 +51,7 @@ class FeedPosts:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def load(self, post_ids: Sequence[PostId]) -> Mapping[PostId, FeedPost]:
+    async def load(self, post_ids: Sequence[PostId]) -> Mapping[PostId, PostWithAlbum]:
         """Those of these posts that the tenant sees and that are not deleted."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -62,7 +62,7 @@ class FeedPosts:
         )
         return {post_id: _post(list(parts)) for post_id, parts in grouped}
 
-    async def is_covered(self, post: FeedPost, *, kind: FeedKind, subject: str) -> bool:
+    async def is_covered(self, post: PostWithAlbum, *, kind: FeedKind, subject: str) -> bool:
         """Whether a post that a feed of a watch, folder or saved search has listed still belongs there,
         be it behind newer ones.
         """
@@ -74,9 +74,9 @@ class FeedPosts:
         return is_covered
 
 
-def _post(rows: Sequence[asyncpg.Record]) -> FeedPost:
+def _post(rows: Sequence[asyncpg.Record]) -> PostWithAlbum:
     captioned = next((row for row in rows if row["text"]), rows[0])
-    return FeedPost(
+    return PostWithAlbum(
         parts=tuple(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows),
         channel=captioned["title"],
         username=captioned["username"],

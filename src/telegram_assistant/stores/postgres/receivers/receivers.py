@@ -179,13 +179,13 @@ class Receivers:
                 "SELECT EXISTS (SELECT 1 FROM receivers WHERE receiver_id = $1)", receiver_id
             ):
                 return None
-            done = await connection.execute(
+            status = await connection.execute(
                 "UPDATE deliveries SET delivered_at = NULL WHERE receiver_id = $1 AND delivered_at >= $2 "
                 "AND code_number IS NULL",
                 receiver_id,
                 since,
             )
-        return int(done.rpartition(" ")[2])
+        return int(status.rpartition(" ")[2])
 
     async def delete(self, receiver_id: UUID) -> bool:
         """Deletes the receiver, its secrets, what waits for it, and its place in watches."""

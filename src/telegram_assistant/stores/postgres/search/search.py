@@ -8,6 +8,7 @@ import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.query import Has, bits_of
+from telegram_assistant.domain.search.spelling import list_spellings, may_have_two_errors
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial, load_stories
@@ -15,9 +16,11 @@ from telegram_assistant.stores.postgres.understanding.policies_in_force import P
 
 BEGINS, ENDS = "\ue000", "\ue001"
 """Marks around a matched word; texts are stripped of these characters first."""
-MOST = 300
+MAX_MATCHES = 300
 """The number of newest matches that are ranked."""
 BUDGET = timedelta(milliseconds=40)
+MENDING_BUDGET = timedelta(milliseconds=150)
+"""It is checked between two steps; a search for a similar word that takes twice as long is stopped."""
 FURTHEST = 2**63 - 1
 FAR_PAST, FAR_FUTURE = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 MAX_MARKED_LENGTH = 4000
@@ -89,7 +92,7 @@ class Match:
 class Matches:
     """The newest matches. `continues_at` is where the next search continues; None: there are no more."""
 
-    found: tuple[Match, ...]
+    complete: tuple[Match, ...]
     continues_at: SearchPosition | None
     partial: tuple[Match, ...] = ()
     """Matches with some of the words, if too few posts have all of them: these are among them again."""
@@ -110,11 +113,11 @@ class SearchScope:
     """Names that the tenant has chosen, by tag; None: the tag is hidden."""
     vectors_are_complete: bool
 
-    def shown(self, tags: Iterable[str]) -> tuple[str, ...]:
+    def display_tags(self, tags: Iterable[str]) -> tuple[str, ...]:
         """The tenant's names of these tags."""
         return tuple(name for tag in tags if (name := self.tag_names.get(tag, tag)) is not None)
 
-    def meant(self, names: Iterable[str]) -> tuple[str, ...]:
+    def resolve_tags(self, names: Iterable[str]) -> tuple[str, ...]:
         """The tags that have these names for the tenant."""
         return tuple(
             dict.fromkeys(
@@ -142,6 +145,8 @@ class Loaded:
     channels: Mapping[ChannelId, Named]
     stories: StoryMaterial | None = None
     """None if no post is in a story, or stories were not asked for."""
+    edited: frozenset[PostId] = frozenset()
+    """Posts that once had another text, as far as the tenant has seen it."""
 
 
 class WordSearch:
@@ -158,7 +163,7 @@ class WordSearch:
         before: SearchPosition,
         related: Sequence[RelatedTerm] = (),
         enough: int = 0,
-        most: int = MOST,
+        most: int = MAX_MATCHES,
         budget: timedelta = BUDGET,
     ) -> Matches:
         """Matches older than `before`, newest first. No terms: all posts that pass `limits`.
@@ -229,13 +234,24 @@ class WordSearch:
         }
         return Matches(matches, None if end["posted_at"] is None else _place(end), partial, words, saying)
 
-    async def similar(self, typed: str) -> str | None:
-        """A word that differs from the typed one by a letter or two, and that the tenant sees in a post;
-        None if it sees the typed one.
+    async def mend(self, typed: str, *, budget: timedelta = MENDING_BUDGET) -> str | None:
+        """A word that differs from the typed one by a letter, or by two if it is long, and that the tenant
+        sees in a post; None if it sees the typed one, or no such word.
+
+        Raises TimeoutError if the time was over before that was known.
         """
-        async with self._transactions.begin() as connection:
-            meant: str | None = await connection.fetchval(SIMILAR, typed, BUDGET)
-        return meant
+        spellings = list_spellings(typed)
+        try:
+            async with self._transactions.begin() as connection:
+                await connection.execute(
+                    f"SET LOCAL statement_timeout = {max(1, 2 * budget // timedelta(milliseconds=1))}"
+                )
+                row = await connection.fetchrow(MENDED, typed, spellings, may_have_two_errors(typed), budget)
+        except asyncpg.QueryCanceledError as error:
+            raise TimeoutError(typed) from error
+        if row is not None and row["word"] is None:
+            raise TimeoutError(typed)
+        return row["token"] if row else None
 
     async def scope(self, *, with_policies: bool = True) -> SearchScope:
         """Loads the parts of the tenant's subscriptions that a search needs.
@@ -255,23 +271,31 @@ class WordSearch:
         channel_ids: Iterable[ChannelId] = (),
         strict_words: str = "",
         stories_until: datetime | None = None,
+        with_deleted: bool = False,
     ) -> Loaded:
-        """The posts that are not deleted and contain `strict_words`, with their channels and `channel_ids`.
+        """The posts that contain `strict_words`, with their channels and `channel_ids`.
 
-        With `stories_until` also their stories, as far as they were told until then.
+        Deleted posts are left out without `with_deleted`. With `stories_until` also their stories, as far as
+        they were told until then.
         """
         channels, messages = (
             [post_id.channel_id for post_id in post_ids],
             [post_id.message_id for post_id in post_ids],
         )
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD, channels, messages, strict_words, stories_until is not None)
-            named = {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in rows}
-            if missing := [channel_id for channel_id in channel_ids if channel_id not in named]:
+            rows = await connection.fetch(
+                LOAD, channels, messages, strict_words, stories_until is not None, with_deleted
+            )
+            named_channels = {
+                ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in rows
+            }
+            if missing := [channel_id for channel_id in channel_ids if channel_id not in named_channels]:
                 names = await connection.fetch(
                     "SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", missing
                 )
-                named |= {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names}
+                named_channels |= {
+                    ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names
+                }
             story_ids = {row["story_id"] for row in rows if row["story_id"] is not None}
             stories = (
                 await load_stories(connection, story_ids, until=stories_until)
@@ -279,9 +303,10 @@ class WordSearch:
                 else None
             )
         posts = [stored_post(row) for row in rows]
-        return Loaded({post.post.id: post for post in posts}, named, stories)
+        edited = frozenset(post.post.id for post, row in zip(posts, rows, strict=True) if row["is_edited"])
+        return Loaded({post.post.id: post for post in posts}, named_channels, stories, edited)
 
-    async def marked(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
+    async def mark_words(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the matched words, in any of their forms."""
         plain = [text.replace(BEGINS, "").replace(ENDS, "")[:MAX_MARKED_LENGTH] for text in texts]
         async with self._transactions.begin() as connection:
@@ -315,11 +340,13 @@ FROM (VALUES (1)) AS one LEFT JOIN tenant_tags ON TRUE
 """
 
 LOAD = f"""
-SELECT p.*, c.title, c.username, s.story_id
+SELECT p.*, c.title, c.username, s.story_id, EXISTS (
+    SELECT 1 FROM post_versions v WHERE v.channel_id = w.channel_id AND v.message_id = w.message_id
+        AND v.text <> p.text) AS is_edited
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
     SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id
-        AND deleted_at IS NULL LIMIT 1) p
+        AND ($5 OR deleted_at IS NULL) LIMIT 1) p
 CROSS JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = w.channel_id LIMIT 1) c
 LEFT JOIN LATERAL (
     SELECT story_id FROM story_posts WHERE $4 AND channel_id = w.channel_id AND message_id = w.message_id
@@ -335,13 +362,14 @@ CROSS JOIN LATERAL (
 """
 
 # The index knows stems; the post says how the word is written.
-SIMILAR = """
-SELECT t.token FROM similar_word($1, $2) w
-JOIN LATERAL (SELECT text FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
-    ON true
-CROSS JOIN LATERAL ts_parse('default', left(p.text, 20000)) t
-WHERE length(t.token) BETWEEN 3 AND 40 AND tsvector_to_array(to_tsvector('russian', t.token)) = ARRAY[w.word]
-    LIMIT 1
+MENDED = """
+SELECT w.word, t.token FROM mended_word($1, $2, $3, $4) w
+LEFT JOIN LATERAL (
+    SELECT text FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p ON true
+LEFT JOIN LATERAL (
+    SELECT t.token FROM ts_parse('default', left(p.text, 20000)) t
+    WHERE length(t.token) BETWEEN 3 AND 40
+        AND tsvector_to_array(to_tsvector('russian', t.token)) = ARRAY[w.word] LIMIT 1) t ON true
 """
 
 MARKED = """

@@ -8,23 +8,29 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, StoryChange, StoryId
 from telegram_assistant.domain.stories.terms import WeighedPost
 from telegram_assistant.stores.postgres.database import Connection
-from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped, ids_of, known_posts, linked_with
-from telegram_assistant.stores.postgres.stories.grouping_sql import JOIN, TELL
+from telegram_assistant.stores.postgres.stories.grouped_posts import (
+    Grouped,
+    StoryPostRow,
+    load_known_posts,
+    put_members,
+    put_stories,
+)
+from telegram_assistant.stores.postgres.stories.links import load_links
 
 
-async def attach(connection: Connection, weighed_posts: Collection[WeighedPost]) -> list[Grouped]:
+async def attach(connection: Connection, load_weighed_posts: Collection[WeighedPost]) -> list[Grouped]:
     """Lets each new post join the story with which it is linked best.
 
     Stories that are there stay as they are, and no private post leads to one.
     """
-    own = {weighed.post: weighed for weighed in weighed_posts}
+    own = {weighed.post: weighed for weighed in load_weighed_posts}
     links: dict[PostId, list[Link]] = {post: [] for post in own}
-    for link in {(link.post, link.other): link for link in await linked_with(connection, list(own))}.values():
+    for link in {(link.post, link.other): link for link in await load_links(connection, list(own))}.values():
         for post in {link.post, link.other} & own.keys():
             if own[post].is_private or not link.is_leaf:
                 links[post].append(link)
     ends = {end for its in links.values() for link in its for end in (link.post, link.other)}
-    before = await known_posts(connection, ends | own.keys())
+    before = await load_known_posts(connection, ends | own.keys())
     stories = {post: known.story_id for post, known in before.items() if post not in own}
     kinds = dict[PostId, str]()
     for weighed in sorted(own.values(), key=lambda post: (post.posted_at, post.post)):
@@ -40,21 +46,22 @@ async def attach(connection: Connection, weighed_posts: Collection[WeighedPost])
         if best is not None:
             kinds[weighed.post] = joined[best].value
     posts = sorted(own)
-    await connection.execute(
-        JOIN,
-        *ids_of(posts),
-        [stories[post] for post in posts],
-        [own[post].posted_at for post in posts],
-        [kinds.get(post) for post in posts],
-        [own[post].terms_hash for post in posts],
-        [post in before and before[post].is_bursting for post in posts],
+    await put_members(
+        connection,
+        [
+            StoryPostRow(
+                post,
+                stories[post],
+                own[post].posted_at,
+                kinds.get(post),
+                own[post].terms_hash,
+                post in before and before[post].is_bursting,
+            )
+            for post in posts
+        ],
     )
-    await connection.execute(
-        TELL,
-        sorted(
-            {stories[post] for post in posts} | {before[post].story_id for post in posts if post in before}
-        ),
-    )
+    left = {before[post].story_id for post in posts if post in before}
+    await put_stories(connection, left | {stories[post] for post in posts})
     return [
         Grouped(post, stories[post], StoryChange.JOINED if post in kinds else StoryChange.CREATED)
         for post in posts

@@ -1,7 +1,7 @@
 """Links posts and groups them into stories: one batch at a time, whichever process does it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,27 +16,23 @@ from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 from telegram_assistant.stores.postgres.stories.attaching import attach
 from telegram_assistant.stores.postgres.stories.grouped_posts import (
+    WANTED,
     Grouped,
     KnownPost,
+    StoryPostRow,
     id_of,
     ids_of,
-    known_posts,
-    linked_with,
+    load_known_posts,
+    put_members,
+    put_stories,
+    stored_posts,
 )
-from telegram_assistant.stores.postgres.stories.grouping_sql import (
-    ARRIVED,
-    FOUND,
-    FOUND_MORE,
-    GROUPING,
-    JOIN,
-    LINK,
-    MERGE,
-    REACHED,
-    REVISIONS,
-    ROOM,
-    STORED,
-    TELL,
-    UNLINK,
+from telegram_assistant.stores.postgres.stories.links import (
+    complete_headers,
+    connected_links,
+    load_links,
+    put_links,
+    remove_links,
 )
 from telegram_assistant.stores.postgres.stories.neighbours import (
     MAX_FOUND,
@@ -44,16 +40,21 @@ from telegram_assistant.stores.postgres.stories.neighbours import (
     earlier_posts,
     later_posts,
 )
-from telegram_assistant.stores.postgres.stories.post_terms import put_terms, remove_terms, weighed_posts
+from telegram_assistant.stores.postgres.stories.post_terms import (
+    add_found_counts,
+    found_counts,
+    load_weighed_posts,
+    put_terms,
+    remove_terms,
+    set_found_counts,
+)
+
+GROUPING = 41_001
+"""The number of the lock under which one batch at a time is grouped."""
 
 MAX_AGAIN, AGAIN_EACH = 60, 10
 """So many later posts, and so many more for each new one, are compared again: an edit among thousands of the
 same posts must not repeat all their work."""
-MAX_CONNECTED, CONNECTED_EACH = 200, 10
-"""So many posts, and so many more for each new one, are grouped again.
-
-A channel that posts the same all day connects thousands.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,11 @@ class Compared:
     If it is told, new or edited, its headers and its links to later posts are among them.
     """
 
-    told: WeighedPost
+    post: WeighedPost
     links: tuple[Link, ...]
-    found: int
+    similar_count: int
     """Earlier public posts that share enough terms with it."""
-    is_told: bool = True
+    is_changed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,12 @@ class StoryGroups:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def grouped(self, posts: Sequence[PostId]) -> Mapping[PostId, tuple[int, Grouped]]:
+    async def load_grouped(self, posts: Sequence[PostId]) -> Mapping[PostId, tuple[int, Grouped]]:
         """Of posts that are grouped already: the hash of the terms with which they were compared,
         and what became of them.
         """
         async with self._transactions.begin() as connection:
-            known = await known_posts(connection, posts)
+            known = await load_known_posts(connection, posts)
         return {
             post: (
                 known_post.terms_hash,
@@ -104,22 +105,29 @@ class StoryGroups:
         }
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator["Grouping"]:
+    async def alone(self) -> AsyncIterator["GroupingBatch"]:
         """One batch at a time is grouped, whichever process does it;
         a process that is killed leaves nothing behind.
         """
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", GROUPING)
-            yield Grouping(connection)
+            yield GroupingBatch(connection)
 
 
-class Grouping:
+REVISIONS = f"""
+SELECT p.channel_id, p.message_id, p.revision FROM {WANTED}
+CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id
+    LIMIT 1) p
+"""
+
+
+class GroupingBatch:
     """One batch that is being grouped."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def unchanged(self, revisions: Mapping[PostId, int]) -> set[PostId]:
+    async def select_unchanged(self, revisions: Mapping[PostId, int]) -> set[PostId]:
         """Those of the posts that are still as they were read.
 
         An edited one is left to whoever groups it again.
@@ -137,13 +145,12 @@ class Grouping:
         for weighed in posts:
             for other in later[weighed.post]:
                 new[other.post] = new.get(other.post, 0) + (not weighed.is_private)
-        rows = await connection.fetch(ROOM, *ids_of(new))
-        crowded = {id_of(row) for row in rows if row["found"] + new[id_of(row)] > MAX_FOUND}
-        linked = {link.post for link in await linked_with(connection, list(own)) if not link.kind.is_certain}
+        before = await found_counts(connection, new)
+        crowded = {post for post, count in before.items() if count + new[post] > MAX_FOUND}
+        linked = {link.post for link in await load_links(connection, list(own)) if not link.kind.is_certain}
         again = set(sorted((crowded | linked) - own)[: MAX_AGAIN + AGAIN_EACH * len(own)])
-        more = {post: count for post, count in new.items() if count}
-        await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
-        repeated = tuple(await weighed_posts(connection, again, weights))
+        await add_found_counts(connection, {post: count for post, count in new.items() if count})
+        repeated = tuple(await load_weighed_posts(connection, again, weights))
         earlier = await earlier_posts(connection, (*posts, *repeated), weights)
         return Surroundings(
             {
@@ -158,117 +165,37 @@ class Grouping:
         if that is too much, only these posts.
         """
         connection = self._connection
-        arrived = [comparison for comparison in compared if comparison.is_told]
-        before = await linked_with(connection, [comparison.told.post for comparison in compared])
-        await _unlink(connection, compared, before)
-        await _link(
-            connection,
-            await _complete(connection, [link for comparison in compared for link in comparison.links]),
+        arrived = [comparison for comparison in compared if comparison.is_changed]
+        posts = [comparison.post.post for comparison in compared]
+        before = await load_links(connection, posts)
+        await remove_links(
+            connection, before, arrived={comparison.post.post for comparison in arrived}, compared=set(posts)
         )
-        posts = [comparison.told.post for comparison in arrived]
-        await connection.execute(
-            ARRIVED,
-            *ids_of(posts),
-            [comparison.told.posted_at for comparison in arrived],
-            [comparison.told.is_private for comparison in arrived],
+        await put_links(connection, [link for comparison in compared for link in comparison.links])
+        await complete_headers(connection, [comparison.post for comparison in arrived])
+        await set_found_counts(
+            connection, {comparison.post.post: comparison.similar_count for comparison in compared}
         )
-        await connection.execute(
-            FOUND,
-            *ids_of(comparison.told.post for comparison in compared),
-            [comparison.found for comparison in compared],
-        )
-        seeds = {
-            *(comparison.told.post for comparison in compared),
-            *(end for link in before for end in (link.post, link.other)),
-        }
-        links = await _component(connection, seeds)
+        seeds = {*posts, *(end for link in before for end in (link.post, link.other))}
+        links = await connected_links(connection, seeds)
         return (
-            await attach(connection, [comparison.told for comparison in arrived])
+            await attach(connection, [comparison.post for comparison in arrived])
             if links is None
             else await _write(connection, arrived, seeds, links)
         )
 
 
-async def _unlink(connection: Connection, compared: Sequence[Compared], links: Sequence[Link]) -> None:
-    """Removes what these posts said of their headers, and the links that were estimated again.
-
-    Posts whose terms were forgotten keep theirs.
-    """
-    known = {
-        id_of(row)
-        for row in await connection.fetch(
-            ROOM, *ids_of({end for link in links for end in (link.post, link.other)})
-        )
-    }
-    arrived = {comparison.told.post for comparison in compared if comparison.is_told}
-    again = {comparison.told.post for comparison in compared}
-    gone = [
-        link
-        for link in links
-        if (
-            link.post in arrived
-            if link.kind.is_certain
-            else {link.post, link.other} <= known and (link.post in again or link.other in arrived)
-        )
-    ]
-    await connection.execute(
-        UNLINK, *ids_of(link.post for link in gone), *ids_of(link.other for link in gone)
-    )
-
-
-async def _complete(connection: Connection, links: Sequence[Link]) -> list[Link]:
-    """A header names a post, and says neither when it was posted nor whether its channel is private."""
-    headers = {link.other for link in links if link.kind.is_certain}
-    stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of(headers))}
-    return [
-        replace(link, other_posted_at=row["posted_at"], is_leaf=link.is_leaf or row["is_private"])
-        if link.kind.is_certain and (row := stored.get(link.other)) is not None
-        else link
-        for link in links
-    ]
-
-
-async def _link(connection: Connection, links: Iterable[Link]) -> None:
-    best = {}
-    for link in sorted(links, key=lambda link: (-SUREST[link.kind], link.score)):
-        best[link.post, link.other] = link
-    rows = [best[pair] for pair in sorted(best)]
-    await connection.execute(
-        LINK,
-        [row.post.channel_id for row in rows],
-        [row.post.message_id for row in rows],
-        [row.other.channel_id for row in rows],
-        [row.other.message_id for row in rows],
-        [row.kind.value for row in rows],
-        [row.score for row in rows],
-        [row.is_leaf for row in rows],
-        [row.posted_at for row in rows],
-        [row.other_posted_at for row in rows],
-    )
-
-
-async def _component(connection: Connection, seeds: Collection[PostId]) -> list[Link] | None:
-    """Every link in the parts of the graph that these posts belong to, through private posts, too;
-    None if there are too many posts.
-    """
-    most = MAX_CONNECTED + CONNECTED_EACH * len(seeds)
-    reached = [id_of(row) for row in await connection.fetch(REACHED, *ids_of(seeds), most + 1)]
-    if len(reached) > most:
-        return None
-    return list({(link.post, link.other): link for link in await linked_with(connection, reached)}.values())
-
-
 async def _write(
     connection: Connection, compared: Sequence[Compared], seeds: set[PostId], links: Sequence[Link]
 ) -> list[Grouped]:
-    own = {comparison.told.post: comparison.told for comparison in compared}
+    own = {comparison.post.post: comparison.post for comparison in compared}
     moments = _moments(links) | {post: weighed.posted_at for post, weighed in own.items()}
-    known = await known_posts(connection, [*moments, *seeds])
-    stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of({*moments, *known}))}
-    private = {post for post, row in stored.items() if row["is_private"]} | {
+    known = await load_known_posts(connection, [*moments, *seeds])
+    stored = await stored_posts(connection, {*moments, *known})
+    private = {post for post, stored_post in stored.items() if stored_post.is_private} | {
         post for post, weighed in own.items() if weighed.is_private
     }
-    times = moments | {post: row["posted_at"] for post, row in stored.items()}
+    times = moments | {post: stored_post.posted_at for post, stored_post in stored.items()}
     groups = await asyncio.to_thread(partition, times, links, private)
     present = [
         group
@@ -292,20 +219,23 @@ async def _write(
         post: own[post].terms_hash if post in own else known[post].terms_hash if post in known else 0
         for post in changed
     }
-    await connection.execute(
-        JOIN,
-        *ids_of(changed),
-        [assigned.stories[post] for post in changed],
-        [times[post] for post in changed],
-        [kinds.get(post) for post in changed],
-        [hashes[post] for post in changed],
-        [post in bursting for post in changed],
+    await put_members(
+        connection,
+        [
+            StoryPostRow(
+                post,
+                assigned.stories[post],
+                times[post],
+                kinds.get(post),
+                hashes[post],
+                post in bursting,
+            )
+            for post in changed
+        ],
     )
-    touched = sorted(
-        {assigned.stories[post] for post in changed}
-        | {known[post].story_id for post in changed if post in known}
-    )
-    await _tell_stories(connection, touched, assigned)
+    left = {known[post].story_id for post in changed if post in known}
+    await put_stories(connection, left | {assigned.stories[post] for post in changed})
+    await _merge_stories(connection, assigned)
     return _changes(compared, known, assigned, kinds)
 
 
@@ -339,8 +269,14 @@ def _row(known: KnownPost) -> tuple[StoryId, str | None, bool]:
     return known.story_id, known.link, known.is_bursting
 
 
-async def _tell_stories(connection: Connection, touched: Sequence[StoryId], assigned: Assignment) -> None:
-    await connection.execute(TELL, touched)
+MERGE = """
+UPDATE stories s SET merged_into = m.target, posts = 0, changed_at = now()
+FROM unnest($1::uuid[], $2::uuid[]) AS m(story_id, target)
+WHERE s.story_id = m.story_id
+"""
+
+
+async def _merge_stories(connection: Connection, assigned: Assignment) -> None:
     merged = sorted(assigned.merged.items())
     await connection.execute(MERGE, [story for story, _ in merged], [target for _, target in merged])
 
@@ -357,7 +293,7 @@ def _changes(
     changes = []
     stories: dict[StoryId, PostId] = {}
     for comparison in compared:
-        post = comparison.told.post
+        post = comparison.post.post
         story_id = assigned.stories[post]
         stories.setdefault(story_id, post)
         changes.append(Grouped(post, story_id, StoryChange.JOINED if post in kinds else StoryChange.CREATED))
@@ -372,6 +308,6 @@ def _changes(
         if post in assigned.stories and assigned.stories[post] != known_post.story_id
     }
     for story_id in sorted(remained - set(assigned.merged)):
-        cause = stories.get(story_id, compared[0].told.post)
+        cause = stories.get(story_id, compared[0].post.post)
         changes.append(Grouped(cause, story_id, StoryChange.SPLIT))
     return changes

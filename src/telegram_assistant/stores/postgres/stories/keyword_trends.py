@@ -34,6 +34,8 @@ class MentioningPost:
     posted_at: datetime
     text: str
     language: str | None
+    network: ChannelId | None = None
+    """The channel that names the network of its channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class TagNames:
 
     names: Mapping[str, str | None]
 
-    def shown(self, tag: str) -> str | None:
+    def display_tag(self, tag: str) -> str | None:
         """None if the tenant hides it."""
         return self.names.get(tag, tag)
 
@@ -87,7 +89,8 @@ class KeywordTrends:
         counts = [
             _count(row)
             for row in rows
-            if row["kind"] and not (row["kind"] == KeywordKind.TAG and tags.shown(row["keyword"]) is None)
+            if row["kind"]
+            and not (row["kind"] == KeywordKind.TAG and tags.display_tag(row["keyword"]) is None)
         ]
         weeks = next(
             (weeks_known(row["mentions"][0], row["mentions"][1:]) for row in rows if not row["kind"]), 0.0
@@ -182,6 +185,7 @@ async def _posts(connection: Connection, post_ids: Iterable[PostId]) -> dict[Pos
             row["posted_at"],
             row["text"],
             row["lang"],
+            None if row["network"] is None else ChannelId(row["network"]),
         )
         for row in rows
     ]
@@ -203,11 +207,12 @@ def _ids(channels: Sequence[int], messages: Sequence[int]) -> list[PostId]:
 
 
 POSTS = """
-SELECT p.*, c.title FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+SELECT p.*, c.title, s.network FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
     SELECT channel_id, message_id, posted_at, text, lang FROM posts
     WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1
 ) p JOIN channels c ON c.channel_id = p.channel_id
+LEFT JOIN subscriptions s ON s.channel_id = p.channel_id
 """
 
 MISSING = """

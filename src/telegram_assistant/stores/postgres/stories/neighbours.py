@@ -12,14 +12,14 @@ from telegram_assistant.domain.stories.terms import (
     TermWeights,
     WeighedPost,
     keys_of,
-    mentioned_by,
     mentioning_key,
+    mentions_of,
     period_of,
     sure_keys_of,
 )
 from telegram_assistant.stores.postgres.database import Connection
 from telegram_assistant.stores.postgres.stories.grouped_posts import ids_of
-from telegram_assistant.stores.postgres.stories.post_terms import terms_at, written
+from telegram_assistant.stores.postgres.stories.post_terms import format_array, terms_at
 
 NEWEST = 200
 """So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
@@ -36,7 +36,7 @@ class Neighbours:
 
     earlier: tuple[WeighedPost, ...]
     """Those with the rarest common terms, the best first; private ones after them."""
-    found: int
+    similar_count: int
     """How many public ones share enough terms."""
     later: tuple[WeighedPost, ...] = ()
     """Those that look back at it: the next ones of each term."""
@@ -49,7 +49,7 @@ async def earlier_posts(
     not on when any of them came.
     """
     weighted_terms = [
-        keys_of(post, weights) | dict.fromkeys(mentioned_by(post), MENTION_WEIGHT) for post in posts
+        keys_of(post, weights) | dict.fromkeys(mentions_of(post), MENTION_WEIGHT) for post in posts
     ]
     rows = await connection.fetch(
         FIND_EARLIER, *_questions(posts, weighted_terms), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
@@ -101,7 +101,7 @@ def _questions(
         for place, terms in enumerate(weighted_terms)
         for term, weight in terms.items()
     ]
-    columns = tuple(map(written, zip(*rows, strict=True))) if rows else ("{}",) * 4
+    columns = tuple(map(format_array, zip(*rows, strict=True))) if rows else ("{}",) * 4
     moments = [post.posted_at for post in posts]
     return (
         *columns,
@@ -116,7 +116,7 @@ def _questions(
 # $1 who asks, $2 terms, $3 weights, $4 votes; by place: $5-$7 when and where the post is, $8 its period, $9
 # whether it is private; $10 window, $11 posts per key, $12 the least votes. Private channels have keys of
 # their own, and do not ask for each other.
-_ASKED = """
+_WANTED_TERMS = """
 unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[]) AS w(place, term, weight,
     votes)
 JOIN (VALUES (false, 0), (false, 1), (true, 0), (true, 1)) AS k(is_private, away)
@@ -142,7 +142,7 @@ SELECT place, is_private, channel_id, message_id, found FROM (
         count(*) OVER (PARTITION BY w.place, k.is_private) AS found,
            row_number() OVER (PARTITION BY w.place, k.is_private
                ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
-    FROM {_ASKED} CROSS
+    FROM {_WANTED_TERMS} CROSS
     JOIN LATERAL ({_postings("-", "<", ">= ($5::timestamptz[])[w.place] - $10::interval", "DESC")}) p
     GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int
 ) f WHERE rank <= CASE WHEN is_private THEN $14::int ELSE $13::int END ORDER BY place, is_private, rank
@@ -150,7 +150,7 @@ SELECT place, is_private, channel_id, message_id, found FROM (
 
 FIND_LATER = f"""
 SELECT w.place, p.channel_id, p.message_id
-FROM {_ASKED} CROSS
+FROM {_WANTED_TERMS} CROSS
 JOIN LATERAL ({_postings("+", ">", "<= ($5::timestamptz[])[w.place] + $10::interval", "ASC")}) p
 GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int
     ORDER BY w.place, k.is_private, p.channel_id, p.message_id

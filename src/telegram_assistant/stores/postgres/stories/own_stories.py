@@ -1,6 +1,6 @@
 """The stories of one tenant: its posts of them, and the links of which it sees both ends."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.stories.bursts import MIN_CHANNELS, WINDOW
+from telegram_assistant.domain.stories.bursts import WINDOW
 from telegram_assistant.domain.stories.pictures import ReadPicture
 from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.visible import (
@@ -23,17 +23,16 @@ from telegram_assistant.domain.stories.visible import (
 )
 from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
 from telegram_assistant.stores.postgres.media.vision_results import stored_look
-from telegram_assistant.stores.postgres.posts.rows import OWN_REVISION, OWN_STORED_AT
+from telegram_assistant.stores.postgres.stories.material_sql import (
+    BURSTING_MATERIAL,
+    CHOSEN_MATERIAL,
+    ONE_MATERIAL,
+    RECENT_MATERIAL,
+    SOME_MATERIAL,
+)
 
-MAX_RECENT = 20_000
-"""Linked posts that are looked at, shared equally by the channels, of each the newest."""
-MIN_PER_CHANNEL = 4
 MAX_CANDIDATES = 40
 """Stories that are looked at where a list of the largest is wanted."""
-MAX_POSTS = 300
-"""Of one story, the newest."""
-MAX_EARLIER = 5
-MAX_BURSTS = 100
 MAX_KEPT = 1000
 """Stories that were read last, of all tenants: 30 KB each for fifteen posts.
 
@@ -63,130 +62,6 @@ class StoryMaterial:
         """Takes a millisecond for a story of a hundred posts: call it in a thread for a list of them."""
         return (story for group in self.groups for story in _stories(group, self.grouping))
 
-
-# The query names the channels; row-level security only checks them. The first step is an index-only scan of
-# what is recent.
-RECENT = f"""
-WITH followed AS MATERIALIZED (
-    SELECT channel_id FROM subscriptions WHERE active AND ($2::text IS NULL OR folder = $2)
-        AND channel_id <> ALL($3::bigint[])
-),
-recent AS MATERIALIZED (
-    SELECT r.* FROM followed f CROSS JOIN LATERAL (
-        SELECT story_id, channel_id, posted_at FROM story_posts
-        WHERE channel_id = f.channel_id AND link IS NOT NULL AND posted_at >= $1 ORDER BY posted_at DESC
-        LIMIT (SELECT greatest({MIN_PER_CHANNEL}, {MAX_RECENT} / greatest(count(*), 1)) FROM followed)
-    ) r
-),
-chosen AS MATERIALIZED (
-    SELECT story_id FROM (SELECT story_id, channel_id, max(posted_at) AS newest FROM recent
-        GROUP BY story_id, channel_id) by_channel
-    GROUP BY story_id ORDER BY count(*) DESC, max(newest) DESC, story_id LIMIT $4
-),
-"""
-"""$1 since, $2 folder, $3 channels to leave out, $4 the most stories"""
-
-BURSTING = f"""
-WITH bursting AS MATERIALIZED (
-    SELECT m.* FROM subscriptions f CROSS JOIN LATERAL (
-        SELECT story_id, posted_at FROM story_posts
-        WHERE channel_id = f.channel_id AND is_bursting AND posted_at >= $1
-    ) m WHERE f.active
-),
-chosen AS MATERIALIZED (
-    SELECT b.story_id FROM bursting b WHERE {MIN_CHANNELS} <= (
-        SELECT count(DISTINCT s.channel_id) FROM story_posts s
-        WHERE s.story_id = b.story_id AND s.posted_at BETWEEN b.posted_at - $2::interval AND b.posted_at
-            AND s.channel_id <> ALL($3::bigint[]))
-    GROUP BY b.story_id ORDER BY max(b.posted_at) DESC, b.story_id LIMIT {MAX_BURSTS}
-),
-"""
-"""$1 since, $2 window, $3 channels to leave out.
-
-What is counted are visible posts, so nothing depends on those of others.
-"""
-
-ONE = """
-WITH chosen AS MATERIALIZED (
-    SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2
-),
-"""
-"""$1 channel, $2 message, $3 channels to leave out"""
-
-CHOSEN = """
-WITH chosen AS MATERIALIZED (
-    SELECT unnest($1::uuid[]) AS story_id
-),
-"""
-"""$1 stories, $2 until, $3 channels to leave out"""
-
-# How many posts `told` has is a guess: with a plain join to subscriptions every post would be compared with
-# every channel of the tenant.
-MATERIAL = f"""
-members AS MATERIALIZED (
-    SELECT s.story_id, p.channel_id, p.message_id FROM chosen s CROSS JOIN LATERAL (
-        SELECT channel_id, message_id FROM story_posts
-        WHERE story_id = s.story_id AND channel_id <> ALL($3::bigint[]){{until}}
-        ORDER BY posted_at DESC, channel_id, message_id LIMIT {MAX_POSTS}
-    ) p
-),
-told AS MATERIALIZED (
-    SELECT m.* FROM members m JOIN (
-        SELECT story_id FROM members GROUP BY story_id HAVING count(DISTINCT channel_id) >= {{min_channels}}
-    ) several USING (story_id)
-)
-SELECT t.story_grouping, m.story_id, p.*, c.title, c.username, c.is_private, s.folder,
-       ARRAY(SELECT ROW(l.other_channel_id, l.other_message_id, l.kind, l.score, l.is_leaf, l.posted_at,
-           l.other_posted_at) FROM story_links l
-             WHERE l.channel_id = m.channel_id AND l.message_id = m.message_id) AS links,
-       {{pictures}} AS pictures, {{is_ad}} AS is_ad, {{earlier}} AS earlier
-FROM tenants t LEFT JOIN (
-    told m CROSS JOIN LATERAL (
-        SELECT channel_id, message_id, posted_at, text, lang, grouped_id, deleted_at,
-            (facts -> 'counts' ->> 'views')::bigint AS views,
-               coalesce((facts -> 'media' ->> 'spoiler')::boolean, false) AS is_covered,
-               {OWN_STORED_AT}, {OWN_REVISION}
-        FROM posts WHERE channel_id = m.channel_id AND message_id = m.message_id
-    ) p JOIN channels c ON c.channel_id = m.channel_id
-    CROSS JOIN LATERAL (SELECT folder FROM subscriptions WHERE channel_id = m.channel_id OFFSET 0) s
-) ON true
-"""
-
-PICTURES = """
-ARRAY(SELECT ROW(f.ordinal, encode(f.sha256, 'hex'), f.width, f.height) FROM post_media f
-      WHERE f.channel_id = m.channel_id AND f.message_id = m.message_id AND f.state = 'stored'
-          AND f.kind = 'photo' AND f.sha256 IS NOT NULL
-      ORDER BY f.ordinal)
-"""
-
-# Few posts are advertising: an index of these alone answers for all others, without the cost of row-level
-# security.
-IS_AD = """
-EXISTS (SELECT 1 FROM post_enrichment e
-        WHERE e.channel_id = m.channel_id AND e.message_id = m.message_id AND e.kind = 'tags'
-            AND (e.data ->> 'is_ad')::boolean)
-"""
-
-# The driver cannot decode an array inside a row, unless the connection has met the type of the array before.
-EARLIER = f"""
-ARRAY(SELECT ROW(v.text, v.replaced_at, array_to_string(v.difference, ' ')) FROM (
-    SELECT * FROM post_versions v WHERE v.channel_id = m.channel_id AND v.message_id = m.message_id
-    ORDER BY revision DESC LIMIT {MAX_EARLIER}
-) v ORDER BY v.revision)
-"""
-
-RECENT_MATERIAL = RECENT + MATERIAL.format(
-    min_channels=2, until="", pictures=PICTURES, is_ad=IS_AD, earlier="NULL"
-)
-BURSTING_MATERIAL = BURSTING + MATERIAL.format(
-    min_channels=MIN_CHANNELS, until="", pictures=PICTURES, is_ad=IS_AD, earlier="NULL"
-)
-ONE_MATERIAL = ONE + MATERIAL.format(
-    min_channels=1, until="", pictures=PICTURES, is_ad=IS_AD, earlier=EARLIER
-)
-CHOSEN_MATERIAL = CHOSEN + MATERIAL.format(
-    min_channels=1, until=" AND posted_at <= $2", pictures="NULL", is_ad="false", earlier="NULL"
-)
 
 HAS_ANY = """
 SELECT EXISTS (
@@ -227,10 +102,29 @@ class OwnStories:
         async with self._transactions.begin() as connection:
             return _material(await connection.fetch(BURSTING_MATERIAL, since, WINDOW, []))
 
-    async def around(self, post_id: PostId) -> StoryMaterial:
-        """The story of a post, with the earlier texts of its posts."""
+    async def around(self, post_id: PostId, *, without: Collection[ChannelId] = ()) -> StoryMaterial:
+        """The story of a post, with the earlier texts of its posts, without those of some channels."""
         async with self._transactions.begin() as connection:
-            return _material(await connection.fetch(ONE_MATERIAL, post_id.channel_id, post_id.message_id, []))
+            return _material(
+                await connection.fetch(ONE_MATERIAL, post_id.channel_id, post_id.message_id, list(without))
+            )
+
+    async def around_some(self, posts: Sequence[PostId]) -> StoryMaterial:
+        """The stories of these posts, without pictures and earlier texts."""
+        async with self._transactions.begin() as connection:
+            return _material(
+                await connection.fetch(
+                    SOME_MATERIAL,
+                    [post.channel_id for post in posts],
+                    [post.message_id for post in posts],
+                    [],
+                )
+            )
+
+    async def some(self, story_ids: Sequence[UUID], *, until: datetime) -> StoryMaterial:
+        """These stories, as far as they were told until then; without pictures."""
+        async with self._transactions.begin() as connection:
+            return await load_stories(connection, story_ids, until=until)
 
     async def read_pictures(self, posts: Sequence[PostId]) -> dict[str, ReadPicture]:
         """The pictures of these posts in which our OCR has read, by the hashes of their files."""
@@ -253,6 +147,36 @@ class OwnStories:
     async def choose_grouping(self, grouping: Grouping) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE tenants SET story_grouping = $1", grouping.value)
+
+    async def take_out(self, post_id: PostId) -> None:
+        """Takes a visible post out of its story, whatever story it will be in."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                INSERT INTO posts_apart (channel_id, message_id)
+                SELECT channel_id, message_id FROM story_posts WHERE channel_id = $1 AND message_id = $2
+                ON CONFLICT DO NOTHING
+                """,
+                post_id.channel_id,
+                post_id.message_id,
+            )
+
+    async def put_back(self, posts: Sequence[PostId]) -> bool:
+        """Lets these posts join their story again. Returns whether any was taken out."""
+        async with self._transactions.begin() as connection:
+            changed = await connection.fetchval(
+                """
+                WITH gone AS (
+                    DELETE FROM posts_apart WHERE (channel_id, message_id) IN (
+                        SELECT * FROM unnest($1::bigint[], $2::bigint[]))
+                    RETURNING 1
+                )
+                SELECT count(*) FROM gone
+                """,
+                [post.channel_id for post in posts],
+                [post.message_id for post in posts],
+            )
+        return bool(changed)
 
 
 async def load_stories(
@@ -332,6 +256,12 @@ def _post(row: asyncpg.Record) -> VisiblePost:
             EarlierText(text, at, difference and tuple(map(int, difference.split())))
             for text, at, difference in row["earlier"] or ()
         ),
+        origin=PostId(ChannelId(row["fwd_channel_id"]), MessageId(row["fwd_message_id"]))
+        if row["fwd_channel_id"] and row["fwd_message_id"]
+        else None,
+        network=None if row["network"] is None else ChannelId(row["network"]),
+        habits=tuple(row["habits"] or ()),
+        is_apart=row["is_apart"],
     )
 
 

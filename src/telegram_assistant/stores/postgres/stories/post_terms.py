@@ -1,6 +1,6 @@
 """The terms of posts, the index in which posts with the same rare terms are found, and how rare terms are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,19 +20,19 @@ from telegram_assistant.domain.stories.terms import (
     weigh,
 )
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
-from telegram_assistant.stores.postgres.stories.grouped_posts import id_of, ids_of
+from telegram_assistant.stores.postgres.stories.grouped_posts import WANTED, id_of, ids_of
 
 COUNTED_TEXTS = 50_000
 MAX_COUNTED_TERMS = 100_000
 MIN_COUNT = 3
 COUNT_AGAIN = timedelta(days=1)
 LOOK_AGAIN = timedelta(seconds=30)
-KEPT = timedelta(days=7)
+TERMS_KEPT_FOR = timedelta(days=7)
 _COARSE_BYTES, _FINE_BYTES = 8, 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _TermCounts:
     weights: TermWeights
     texts: int
     made_at: datetime
@@ -44,7 +44,7 @@ class PostTerms:
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
-        self._counted: _Counted | None = None
+        self._counted: _TermCounts | None = None
         self._passed = 0
         """Posts that were weighed since the last look."""
 
@@ -61,17 +61,17 @@ class PostTerms:
             or self._passed >= max(counted.texts, MIN_TEXTS)
         ):
             async with self._transactions.begin() as connection:
-                counted = self._counted = await _counted(connection, now)
+                counted = self._counted = await _load_counts(connection, now)
             self._passed = 0
         return counted.weights
 
     async def forget(self, now: datetime) -> int:
         """Deletes the terms of posts that were compared a week ago. Returns of how many."""
         async with self._transactions.begin() as connection:
-            return int(await connection.fetchval(FORGET, now - KEPT))
+            return int(await connection.fetchval(FORGET, now - TERMS_KEPT_FOR))
 
 
-async def _counted(connection: Connection, now: datetime) -> _Counted:
+async def _load_counts(connection: Connection, now: datetime) -> _TermCounts:
     row = await connection.fetchrow(
         "SELECT texts, made_at, terms, counts FROM term_counts ORDER BY number DESC LIMIT 1"
     )
@@ -83,19 +83,19 @@ async def _counted(connection: Connection, now: datetime) -> _Counted:
         if row is None or stored >= 2 * row["texts"] or now - row["made_at"] > COUNT_AGAIN:
             return await _count(connection, now)
     if row is None:
-        return _Counted(TermWeights(), 0, now, now)
-    weights = TermWeights.counted(row["texts"], dict(zip(row["terms"], row["counts"], strict=True)))
-    return _Counted(weights, row["texts"], row["made_at"], now)
+        return _TermCounts(TermWeights(), 0, now, now)
+    weights = TermWeights.from_counts(row["texts"], dict(zip(row["terms"], row["counts"], strict=True)))
+    return _TermCounts(weights, row["texts"], row["made_at"], now)
 
 
-async def _count(connection: Connection, now: datetime) -> _Counted:
+async def _count(connection: Connection, now: datetime) -> _TermCounts:
     rows = await connection.fetch(COUNT, COUNTED_TEXTS, MIN_COUNT, MAX_COUNTED_TERMS)
     texts = await connection.fetchval(
         "SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS
     )
     counts = {row["term"]: row["posts"] for row in rows}
     await connection.execute(KEEP_COUNT, now, texts, list(counts), list(counts.values()))
-    return _Counted(TermWeights.counted(texts, counts), texts, now, now)
+    return _TermCounts(TermWeights.from_counts(texts, counts), texts, now, now)
 
 
 async def remove_terms(connection: Connection, posts: Iterable[WeighedPost]) -> None:
@@ -121,7 +121,7 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
         *((key, places[moment], channel, message) for key, moment, channel, message in rows), strict=True
     )
     if rows:
-        await connection.execute(POSTINGS, *map(written, columns_of), moments)
+        await connection.execute(POSTINGS, *map(format_array, columns_of), moments)
 
 
 def _posting_keys(post: WeighedPost, weights: TermWeights) -> list[int]:
@@ -147,10 +147,10 @@ def _columns(post: WeighedPost, keys: list[int]) -> tuple[object, ...]:
         post.terms_hash,
         terms.language,
     )
-    return (*place, *(written(part) for part in sets), looks, written(keys))
+    return (*place, *(format_array(part) for part in sets), looks, format_array(keys))
 
 
-def _weighed(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
+def _weighed_post_of(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
     looks, size = row["looks"], _COARSE_BYTES + _FINE_BYTES
     terms = StoryTerms(
         language=row["language"],
@@ -180,7 +180,7 @@ def _weighed(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
     )
 
 
-async def weighed_posts(
+async def load_weighed_posts(
     connection: Connection, posts: Iterable[PostId], weights: TermWeights
 ) -> list[WeighedPost]:
     """Those whose terms are still stored, in the order of their ids."""
@@ -198,10 +198,24 @@ async def terms_at(
         if wanted
         else []
     )
-    return {row[:2]: _weighed(row, weights) for row in rows}
+    return {row[:2]: _weighed_post_of(row, weights) for row in rows}
 
 
-def written(numbers: Iterable[float]) -> str:
+async def found_counts(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, int]:
+    """How many earlier posts share enough terms with each of these whose terms are still stored."""
+    rows = await connection.fetch(FOUND_COUNTS, *ids_of(posts))
+    return {id_of(row): row["found"] for row in rows}
+
+
+async def set_found_counts(connection: Connection, counts: Mapping[PostId, int]) -> None:
+    await connection.execute(SET_FOUND_COUNTS, *ids_of(counts), list(counts.values()))
+
+
+async def add_found_counts(connection: Connection, counts: Mapping[PostId, int]) -> None:
+    await connection.execute(ADD_FOUND_COUNTS, *ids_of(counts), list(counts.values()))
+
+
+def format_array(numbers: Iterable[float]) -> str:
     """An array as PostgreSQL reads it: asyncpg looks at every number, which takes ten times as long."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
@@ -243,6 +257,24 @@ SELECT t.channel_id, t.message_id, t.posted_at, t.is_private, t.username, t.term
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id
     LIMIT 1) t
+"""
+
+FOUND_COUNTS = f"""
+SELECT t.channel_id, t.message_id, t.found FROM {WANTED}
+CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id
+    LIMIT 1) t
+"""
+
+SET_FOUND_COUNTS = """
+UPDATE post_terms t SET found = w.found
+FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(channel_id, message_id, found)
+WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id AND t.found <> w.found
+"""
+
+ADD_FOUND_COUNTS = """
+UPDATE post_terms t SET found = t.found + w.found
+FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(channel_id, message_id, found)
+WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id
 """
 
 COUNT = """

@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.stories.story import Link, LinkKind, Member, StoryId
+from telegram_assistant.domain.stories.story import Link, LinkKind, StoryId, StoryMember
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -16,7 +16,7 @@ class WholeStory:
     """All posts of a story and the links between them, whoever may see them."""
 
     story_id: StoryId
-    members: tuple[Member, ...]
+    members: tuple[StoryMember, ...]
     links: tuple[Link, ...]
 
 
@@ -50,8 +50,8 @@ def _id(row: asyncpg.Record) -> PostId:
     return PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
 
 
-def _member(row: asyncpg.Record) -> Member:
-    return Member(
+def _member(row: asyncpg.Record) -> StoryMember:
+    return StoryMember(
         _id(row), StoryId(row["story_id"]), row["posted_at"], LinkKind(row["link"]) if row["link"] else None
     )
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.domain.timestamps import MomentCursor
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
 
@@ -32,14 +33,6 @@ class AuditEntry:
     change: AuditedAction
 
 
-@dataclass(frozen=True, slots=True)
-class AuditCursor:
-    """The last entry of a page; the next page holds the entries before it."""
-
-    at: datetime
-    entry_id: UUID
-
-
 class AuditLog:
     """A tenant store. Entries are never changed or deleted."""
 
@@ -59,7 +52,7 @@ class AuditLog:
                 change.actor_id,
             )
 
-    async def newest(self, *, limit: int = 50, before: AuditCursor | None = None) -> tuple[AuditEntry, ...]:
+    async def newest(self, *, limit: int = 50, before: MomentCursor | None = None) -> tuple[AuditEntry, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -69,7 +62,7 @@ class AuditLog:
                 """,
                 limit,
                 before.at if before else None,
-                before.entry_id if before else None,
+                before.item_id if before else None,
             )
         return tuple(
             AuditEntry(

@@ -60,7 +60,8 @@ class Idempotency:
             raise Conflicting(
                 Reason(
                     "idempotency_key_used",
-                    "this Idempotency-Key was used for another request; use a new one for each change",
+                    "this Idempotency-Key was already used for another request; use a new one for each "
+                    "change",
                 )
             )
         if row["status"] is None:
@@ -92,5 +93,5 @@ class IdempotencyUpkeep:
 
     async def forget(self, before: datetime) -> int:
         async with self._transactions.begin() as connection:
-            done = await connection.execute("DELETE FROM idempotency_keys WHERE created_at < $1", before)
-        return int(done.split()[1])
+            status = await connection.execute("DELETE FROM idempotency_keys WHERE created_at < $1", before)
+        return int(status.split()[1])

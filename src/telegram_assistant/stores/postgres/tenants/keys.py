@@ -16,6 +16,7 @@ from telegram_assistant.domain.tenants.access import (
     effective_scopes,
     hash_of,
 )
+from telegram_assistant.domain.timestamps import MomentCursor
 from telegram_assistant.errors import Forbidden
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
@@ -40,14 +41,6 @@ class ApiKey:
     @property
     def parent_key_id(self) -> UUID | None:
         return self.ancestors[-1] if self.ancestors else None
-
-
-@dataclass(frozen=True, slots=True)
-class KeyCursor:
-    """The last key of a page; the next page holds the keys created before it."""
-
-    created_at: datetime
-    key_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +88,7 @@ class KeyDirectory:
             raise Forbidden(
                 Reason(
                     "tenant_suspended",
-                    "the tenant {tenant} has been suspended by the operator: {why}",
+                    "the operator suspended the tenant {tenant}: {why}",
                     tenant=row["tenant_name"],
                     why=row["suspended_reason"],
                 )
@@ -137,7 +130,7 @@ class Keys:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def newest(self, *, limit: int = 1000, before: KeyCursor | None = None) -> tuple[ApiKey, ...]:
+    async def newest(self, *, limit: int = 1000, before: MomentCursor | None = None) -> tuple[ApiKey, ...]:
         """The newest keys, revoked ones included."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -147,8 +140,8 @@ class Keys:
                 ORDER BY created_at DESC, key_id DESC LIMIT $1
                 """,
                 limit,
-                before.created_at if before else None,
-                before.key_id if before else None,
+                before.at if before else None,
+                before.item_id if before else None,
             )
         return tuple(_key(row) for row in rows)
 

@@ -61,19 +61,19 @@ class TenantOperations:
 
         False for an unknown tenant and the operator's own.
         """
-        return await self._done("SELECT operator_suspend_tenant($1, $2)", public_id, why)
+        return await self._run_update("SELECT operator_suspend_tenant($1, $2)", public_id, why)
 
     async def resume(self, public_id: UUID) -> bool:
-        return await self._done("SELECT operator_resume_tenant($1)", public_id)
+        return await self._run_update("SELECT operator_resume_tenant($1)", public_id)
 
     async def set_media_quota(self, public_id: UUID, limit_bytes: int | None) -> bool:
-        return await self._done("SELECT operator_set_media_quota($1, $2)", public_id, limit_bytes)
+        return await self._run_update("SELECT operator_set_media_quota($1, $2)", public_id, limit_bytes)
 
     async def set_budget(self, public_id: UUID, *, micro: int, tokens: int | None) -> bool:
         """Sets the budget from now on; this month's usage stays."""
-        return await self._done("SELECT operator_set_budget($1, $2, $3)", public_id, micro, tokens)
+        return await self._run_update("SELECT operator_set_budget($1, $2, $3)", public_id, micro, tokens)
 
-    async def _done(self, query: str, *values: object) -> bool:
+    async def _run_update(self, query: str, *values: object) -> bool:
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval(query, *values))
 

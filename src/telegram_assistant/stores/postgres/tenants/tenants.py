@@ -1,6 +1,7 @@
 """Tenants: the customers of the installation."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId
@@ -50,6 +51,34 @@ class Tenants:
                 "SELECT tenant_id, public_id, name, is_operator FROM tenants ORDER BY name"
             )
         return tuple(Tenant(**dict(row)) for row in rows)
+
+    async def following(self) -> tuple[TenantId, ...]:
+        """Tenants that follow channels and are not suspended."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT tenant_id FROM tenants t WHERE suspended_at IS NULL AND EXISTS (SELECT 1 FROM "
+                "subscriptions s WHERE s.tenant_id = t.tenant_id AND s.active) ORDER BY tenant_id"
+            )
+        return tuple(TenantId(row["tenant_id"]) for row in rows)
+
+    async def with_old_records(self, now: datetime) -> tuple[TenantId, ...]:
+        """Tenants with channels whose records were counted a day ago or never; those that follow a channel
+        since yesterday, every hour.
+        """
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT tenant_id FROM tenants t WHERE suspended_at IS NULL AND EXISTS (
+                    SELECT 1 FROM subscriptions s LEFT JOIN channel_records r USING (tenant_id, channel_id)
+                    WHERE s.tenant_id = t.tenant_id AND s.active AND (r.counted_at IS NULL
+                        OR r.counted_at < s.created_at OR r.counted_at <= $1::timestamptz - CASE
+                            WHEN s.created_at > $1::timestamptz - interval '1 day' THEN interval '1 hour'
+                            ELSE interval '1 day' END)
+                ) ORDER BY tenant_id
+                """,
+                now,
+            )
+        return tuple(TenantId(row["tenant_id"]) for row in rows)
 
     async def answers(self) -> None:
         """Raises Busy if PostgreSQL does not answer with the rights of a system store."""

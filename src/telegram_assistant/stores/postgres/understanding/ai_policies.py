@@ -39,7 +39,7 @@ class AiPolicies:
                 list(channel_ids),
             )
         followed = {
-            ChannelId(channel_id): _allowed(list(channel_rows))
+            ChannelId(channel_id): _combine_policies(list(channel_rows))
             for channel_id, channel_rows in groupby(rows, key=itemgetter("channel_id"))
         }
         return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
@@ -70,7 +70,7 @@ class AiPolicies:
         return tuple(Consent(**dict(row)) for row in rows)
 
 
-def _allowed(rows: Sequence[asyncpg.Record]) -> Allowed:
+def _combine_policies(rows: Sequence[asyncpg.Record]) -> Allowed:
     policies = tuple(AiPolicy(row["policy"]) for row in rows)
     policy = policy_among(policies, is_private=rows[0]["is_private"], is_blocked=rows[0]["ai_blocked"])
     payers = tuple(TenantId(row["tenant_id"]) for row in rows if row["policy"] == AiPolicy.PROVIDER)

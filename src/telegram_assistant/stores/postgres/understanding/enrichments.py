@@ -30,7 +30,7 @@ class Kind(str):
 
 
 Kind.TAGS, Kind.VISION, Kind.ALBUM = Kind("tags"), Kind("vision"), Kind("album")
-SHOWN = (Kind.TAGS, Kind.VISION, Kind.ALBUM)
+PAGE_KINDS = (Kind.TAGS, Kind.VISION, Kind.ALBUM)
 """The kinds that a post's details show."""
 
 
@@ -99,7 +99,7 @@ class PostEnrichments:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
+    async def load_best(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
         """The best result that the tenant's policies allow: a provider's, otherwise the local one. Row-level
         security selects the rows.
 
@@ -114,13 +114,13 @@ class PostEnrichments:
             )
         return {enrichment.post_id: enrichment for enrichment in _best_last(rows)}
 
-    async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
-        """Like `of`, for every kind of result about one post.
+    async def load_every_kind(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
+        """Like `load_best`, for every kind of result about one post.
 
         Tags have the names that the tenant has chosen; hidden tags are left out.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, SHOWN)
+            rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, PAGE_KINDS)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
         choices = _choices(chosen)
         return {

@@ -44,14 +44,14 @@ class NearTexts:
     async def _originals(self, texts: Sequence[Sketch]) -> list[bytes]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(KNOWN, list({text.bucket for text in texts}), MAX_PER_BUCKET)
-            known: dict[bytes, list[Sketch]] = {}
+            sketches_by_bucket: dict[bytes, list[Sketch]] = {}
             for row in rows:
-                known.setdefault(row["bucket"], []).append(
+                sketches_by_bucket.setdefault(row["bucket"], []).append(
                     Sketch(row["content"], row["bucket"], _numbers(row["sample"]), row["length"])
                 )
             originals, fresh = [], []
             for text in texts:
-                candidates = known.setdefault(text.bucket, [])
+                candidates = sketches_by_bucket.setdefault(text.bucket, [])
                 original = original_of(text, candidates)
                 if original is text:
                     candidates.append(text)
@@ -73,8 +73,8 @@ class NearTexts:
     async def forget(self, before: datetime) -> int:
         """Deletes older sketches; a copy of one of them is sent to the provider again. Returns how many."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("DELETE FROM near_texts WHERE seen_at < $1", before)
-        return int(done.rpartition(" ")[2])
+            status = await connection.execute("DELETE FROM near_texts WHERE seen_at < $1", before)
+        return int(status.rpartition(" ")[2])
 
 
 def _numbers(sample: bytes) -> tuple[int, ...]:

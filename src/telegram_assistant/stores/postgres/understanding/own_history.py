@@ -41,7 +41,7 @@ class OwnHistory:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def outdated(self, version: ResultVersion, *, since: datetime) -> tuple[Outdated, ...]:
+    async def list_outdated(self, version: ResultVersion, *, since: datetime) -> tuple[Outdated, ...]:
         """The tenant's channels with posts since then whose tags are missing or outdated;
         those with the policy `off` are left out.
         """
@@ -70,7 +70,7 @@ class OwnHistory:
         assert row is not None  # the function returns one row
         return row["local"], row["provider"]
 
-    async def answered(self, since: datetime) -> int:
+    async def count_answered(self, since: datetime) -> int:
         """The tenant's posts since then with tags by a provider, whoever was asked first."""
         async with self._transactions.begin() as connection:
             return int(await connection.fetchval(ANSWERED, since))

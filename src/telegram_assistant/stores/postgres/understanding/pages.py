@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.links import canonical_url
 from telegram_assistant.domain.posts.post import Json
-from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus, kept_for
+from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus, lifetime_of
 from telegram_assistant.reasons import dump_reason, load_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
@@ -50,7 +50,7 @@ class LinkedPages:
             for row in rows
         }
 
-    async def known(self, urls: Sequence[str]) -> Mapping[str, LinkedPage]:
+    async def load_fresh(self, urls: Sequence[str]) -> Mapping[str, LinkedPage]:
         """The pages whose stored result has not expired."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(KNOWN, [_hash(url) for url in urls], list(urls))
@@ -73,7 +73,7 @@ class LinkedPages:
             page.image_url,
             page.by_browser,
             now_attempts,
-            kept_for(page.status, now_attempts),
+            lifetime_of(page.status, now_attempts),
         )
         async with self._transactions.begin() as connection:
             is_finished = await connection.fetchval(FINISH, _hash(url), owner, *values)
@@ -100,7 +100,7 @@ class LinkedPages:
                 [to_json(facts).decode() for _, _, facts in noted],
             )
 
-    async def read_for(self, posts: Sequence[tuple[PostId, int]]) -> set[PostId]:
+    async def select_read(self, posts: Sequence[tuple[PostId, int]]) -> set[PostId]:
         """The posts whose links were read for exactly this revision."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -114,8 +114,8 @@ class LinkedPages:
     async def forget(self, before: datetime) -> int:
         """Deletes pages that expired before then; posts keep their excerpts. Returns how many."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("DELETE FROM pages WHERE expires_at < $1", before)
-        return int(done.rpartition(" ")[2])
+            status = await connection.execute("DELETE FROM pages WHERE expires_at < $1", before)
+        return int(status.rpartition(" ")[2])
 
 
 def _hash(url: str) -> bytes:

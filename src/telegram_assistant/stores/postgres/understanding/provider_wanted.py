@@ -22,9 +22,9 @@ class ProviderWanted:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def add(self, *wanted: PendingImprovement) -> None:
+    async def add(self, *improvements: PendingImprovement) -> None:
         """Adds the entries; an existing entry stays as it is."""
-        ordered = sorted(wanted, key=lambda improvement: (improvement.post_id, improvement.work))
+        ordered = sorted(improvements, key=lambda improvement: (improvement.post_id, improvement.work))
         async with self._transactions.begin() as connection:
             await connection.execute(ADD, *_columns(ordered))
 
@@ -47,7 +47,7 @@ class ProviderWanted:
 
     async def put_back(
         self,
-        wanted: Sequence[PendingImprovement],
+        improvements: Sequence[PendingImprovement],
         *,
         pause: timedelta,
         was_tried: bool = False,
@@ -58,12 +58,14 @@ class ProviderWanted:
 
         History waits for them, unless they are set aside.
         """
-        if not wanted:
+        if not improvements:
             return
         async with self._transactions.begin() as connection:
-            await connection.execute(PUT_BACK, *_columns(wanted), pause, was_tried, is_set_aside, HOLDS_UP)
+            await connection.execute(
+                PUT_BACK, *_columns(improvements), pause, was_tried, is_set_aside, HOLDS_UP
+            )
 
-    async def done(
+    async def finish(
         self, finished: Sequence[PendingImprovement], notices: Sequence[QueuedNotice] = ()
     ) -> None:
         """Deletes finished entries and writes the notices about their results."""
@@ -81,11 +83,11 @@ class ProviderWanted:
             )
 
 
-def _columns(wanted: Sequence[PendingImprovement]) -> tuple[list[int], list[int], list[str]]:
+def _columns(improvements: Sequence[PendingImprovement]) -> tuple[list[int], list[int], list[str]]:
     return (
-        [improvement.post_id.channel_id for improvement in wanted],
-        [improvement.post_id.message_id for improvement in wanted],
-        [improvement.work for improvement in wanted],
+        [improvement.post_id.channel_id for improvement in improvements],
+        [improvement.post_id.message_id for improvement in improvements],
+        [improvement.work for improvement in improvements],
     )
 
 

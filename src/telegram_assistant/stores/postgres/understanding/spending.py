@@ -140,8 +140,10 @@ class Spending:
         """Reserves each payer's share of the highest price from its budget. Empty if nobody can pay."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(BALANCES, list(payers))
-            known = {row["tenant_id"]: Balance(row["micro"], row["tokens"]) for row in rows}
-            owed = split_within_balances(highest, {payer: known.get(payer, NOTHING_LEFT) for payer in payers})
+            balances = {row["tenant_id"]: Balance(row["micro"], row["tokens"]) for row in rows}
+            owed = split_within_balances(
+                highest, {payer: balances.get(payer, NOTHING_LEFT) for payer in payers}
+            )
             if owed:
                 await connection.execute(
                     RESERVE,

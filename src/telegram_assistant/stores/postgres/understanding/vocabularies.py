@@ -78,10 +78,10 @@ class Vocabularies:
                 tags: dict[str, dict[str, str]] = {}
                 for row in rows:
                     tags.setdefault(row["lang"], {})[row["tag"]] = row["topic"]
-                read = Vocabulary(tags)
+                vocabulary = Vocabulary(tags)
                 self._kept = (
                     time.monotonic(),
-                    self._kept[1] if self._kept is not None and self._kept[1] == read else read,
+                    self._kept[1] if self._kept is not None and self._kept[1] == vocabulary else vocabulary,
                 )
             return self._kept[1]
 
@@ -101,13 +101,13 @@ class Vocabularies:
         async with self._transactions.begin() as connection:
             columns = [[key[place] for key, _ in rows] for place in range(4)]
             await connection.execute(PROPOSE, *columns, [topic for _, topic in rows])
-            established = await self._established(connection, columns[0], columns[1])
+            established = await self._establish_tags(connection, columns[0], columns[1])
         if established:
             self._kept = None
         return established
 
     @staticmethod
-    async def _established(
+    async def _establish_tags(
         connection: Connection, languages: Sequence[object], tags: Sequence[object]
     ) -> tuple[str, ...]:
         counted = await connection.fetch(COUNT, languages, tags)
@@ -133,23 +133,23 @@ class Vocabularies:
     async def set_state(self, language: str, tag: str, state: TagState) -> bool:
         """Returns False if there is no such tag."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            status = await connection.execute(
                 "UPDATE vocabulary SET state = $3 WHERE lang = $1 AND tag = $2", language, tag, state.value
             )
         self._kept = None
-        return bool(done == "UPDATE 1")
+        return bool(status == "UPDATE 1")
 
     async def forget(self, before: datetime) -> int:
         """Deletes proposals that found no support; returns how many."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("DELETE FROM tag_proposals WHERE proposed_at < $1", before)
+            status = await connection.execute("DELETE FROM tag_proposals WHERE proposed_at < $1", before)
             await connection.execute(
                 """
                 DELETE FROM vocabulary v WHERE state = 'proposed'
                 AND NOT EXISTS (SELECT 1 FROM tag_proposals p WHERE p.lang = v.lang AND p.tag = v.tag)
                 """
             )
-        return int(done.rpartition(" ")[2])
+        return int(status.rpartition(" ")[2])
 
 
 SEED = """

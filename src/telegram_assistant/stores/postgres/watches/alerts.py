@@ -1,4 +1,4 @@
-"""The alerts of a tenant, each with its post as the tenant sees it now."""
+"""The alerts of a tenant and those of the person who asks, each with its post as the tenant sees it now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,12 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.watches.watch import AlertKind, AlertSeverity
+from telegram_assistant.domain.timestamps import MomentCursor
+from telegram_assistant.domain.watches.watch import AlertKind, AlertSeverity, WatchKind
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
 SHOWN_LETTERS = 1000
+MAX_COUNTED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,8 @@ class Alert:
     """An alert. Title and text are empty if the tenant does not see the channel or the post any more."""
 
     alert_id: UUID
-    watch_id: UUID
+    watch_id: UUID | None
+    """None for a story that the person follows."""
     watch: str
     kind: AlertKind
     severity: AlertSeverity
@@ -34,18 +37,12 @@ class Alert:
     username: str | None
     text: str
     posted_at: datetime | None
+    watch_kind: WatchKind | None
+    watch_query: str
 
     @property
     def post_id(self) -> PostId | None:
         return None if self.message_id is None else PostId(self.channel_id, self.message_id)
-
-
-@dataclass(frozen=True, slots=True)
-class AlertCursor:
-    """The last alert of a page; the next page follows it."""
-
-    created_at: datetime
-    alert_id: UUID
 
 
 class Alerts:
@@ -60,11 +57,25 @@ class Alerts:
         limit: int = 50,
         watch_id: UUID | None = None,
         unread_only: bool = False,
-        after: AlertCursor | None = None,
+        after: MomentCursor | None = None,
     ) -> tuple[Alert, ...]:
-        place = (after.created_at, after.alert_id) if after else (None, None)
+        place = (after.at, after.item_id) if after else (None, None)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(NEWEST, limit, watch_id, unread_only, *place)
+        return tuple(map(alert_in, rows))
+
+    async def by_event(
+        self,
+        *,
+        limit: int = 50,
+        watch_id: UUID | None = None,
+        unread_only: bool = False,
+        after: MomentCursor | None = None,
+    ) -> tuple[Alert, ...]:
+        """Like `newest`, by the time of what has happened."""
+        place = (after.at, after.item_id) if after else (None, None)
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(BY_EVENT, limit, watch_id, unread_only, *place)
         return tuple(map(alert_in, rows))
 
     async def some(self, alert_ids: Sequence[UUID]) -> dict[UUID, Alert]:
@@ -82,9 +93,12 @@ class Alerts:
             done = await connection.execute(SEE, None if alert_ids is None else list(alert_ids), by, until)
         return int(done.rpartition(" ")[2])
 
-    async def unread(self) -> int:
+    async def count_unread(self) -> int:
+        """As far as it is worth counting."""
         async with self._transactions.begin() as connection:
-            count: int = await connection.fetchval("SELECT count(*) FROM alerts WHERE seen_at IS NULL")
+            count: int = await connection.fetchval(
+                f"SELECT count(*) FROM (SELECT FROM alerts WHERE seen_at IS NULL LIMIT {MAX_COUNTED}) unread"
+            )
         return count
 
 
@@ -93,7 +107,7 @@ def alert_in(row: asyncpg.Record) -> Alert:
     return Alert(
         alert_id=row["alert_id"],
         watch_id=row["watch_id"],
-        watch=row["watch"],
+        watch=row["watch"] or "",
         kind=AlertKind(row["kind"]),
         severity=AlertSeverity(row["severity"]),
         channel_id=ChannelId(row["channel_id"]),
@@ -106,12 +120,16 @@ def alert_in(row: asyncpg.Record) -> Alert:
         username=row["username"],
         text=row["text"] or "",
         posted_at=row["posted_at"],
+        watch_kind=WatchKind(row["watch_kind"]) if row["watch_kind"] else None,
+        watch_query=row["watch_query"] or "",
     )
 
 
 ALERTS = f"""
-SELECT a.*, w.name AS watch, c.title, c.username, p.text, p.posted_at FROM alerts a
-JOIN watches w USING (tenant_id, watch_id)
+SELECT a.*, w.name AS watch, w.kind AS watch_kind, w.query AS watch_query, c.title, c.username, p.text,
+    p.posted_at
+FROM alerts a
+LEFT JOIN watches w USING (tenant_id, watch_id)
 LEFT JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = a.channel_id) c ON true
 LEFT JOIN LATERAL (
     SELECT left(text, {SHOWN_LETTERS}) AS text, posted_at FROM posts
@@ -124,6 +142,8 @@ WHERE ($2::uuid IS NULL OR a.watch_id = $2) AND (NOT $3 OR a.seen_at IS NULL)
   AND ($4::timestamptz IS NULL OR (a.created_at, a.alert_id) < ($4, $5::uuid))
 ORDER BY a.created_at DESC, a.alert_id DESC LIMIT $1
 """
+
+BY_EVENT = NEWEST.replace("a.created_at", "a.happened_at")
 
 SEE = """
 UPDATE alerts SET seen_at = now(), seen_by = $2

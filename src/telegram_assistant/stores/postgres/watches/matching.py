@@ -100,7 +100,7 @@ class WatchMatching:
         """Raises the alerts of posts that were found for a watch. Returns how many are new."""
         posts = [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids]
         async with self._transactions.begin() as connection:
-            raised: int = await connection.fetchval(FOUND, watch.tenant_id, watch.watch_id, *posts)
+            raised: int = await connection.fetchval(SAVE_FOUND, watch.tenant_id, watch.watch_id, *posts)
         return raised
 
     async def forget(self, before: datetime) -> int:
@@ -251,7 +251,8 @@ WITH visible AS MATERIALIZED (
     SELECT u.tenant_id, s.story_id, s.channel_id, s.message_id, s.posted_at
     FROM stories t JOIN story_posts s ON s.story_id = t.story_id
     JOIN subscriptions u ON u.channel_id = s.channel_id AND u.active AND s.posted_at >= u.visible_from
-    WHERE t.changed_at > $1 AND t.posts > 1
+    WHERE t.changed_at > $1 AND t.posts > 1 AND NOT EXISTS (SELECT 1 FROM posts_apart a
+            WHERE a.tenant_id = u.tenant_id AND a.channel_id = s.channel_id AND a.message_id = s.message_id)
         AND u.tenant_id IN (SELECT tenant_id FROM watches WHERE kind = 'story' AND paused_at IS NULL)
 ),
 reached AS (
@@ -276,7 +277,7 @@ found AS (
 {WRITE}
 """
 
-FOUND = f"""
+SAVE_FOUND = f"""
 -- $1 tenant, $2 watch, arrays, one element per post: $3 channel, $4 message
 WITH found AS (
     SELECT w.tenant_id, w.watch_id, p.channel_id, p.message_id, p.posted_at AS at, w.severity,

@@ -57,13 +57,13 @@ class WatchPreviews:
     async def posts(self, conditions: WatchConditions, *, since: datetime) -> PreviewedAlerts:
         """Posts that match, one for each subject."""
         rows = await self._matching(conditions, since=since, by_channel=False)
-        return PreviewedAlerts(tuple(_previewed(row, AlertKind.POSTED) for row in rows), _is_complete(rows))
+        return PreviewedAlerts(tuple(_alert_of(row, AlertKind.POSTED) for row in rows), _is_complete(rows))
 
     async def mentions(self, conditions: WatchConditions, *, since: datetime) -> PreviewedAlerts:
         """The first post of each channel that matches, if it is not older than `since`."""
         rows = await self._matching(conditions, since=LONG_AGO, by_channel=True)
         return PreviewedAlerts(
-            tuple(_previewed(row, AlertKind.MENTIONED) for row in rows if row["posted_at"] >= since),
+            tuple(_alert_of(row, AlertKind.MENTIONED) for row in rows if row["posted_at"] >= since),
             _is_complete(rows),
         )
 
@@ -74,7 +74,7 @@ class WatchPreviews:
                 STORIES, since, conditions.query.words, _ids(conditions), posts, MAX_MATCHES
             )
         return PreviewedAlerts(
-            tuple(_previewed(row, AlertKind.GROWN) for row in rows), len(rows) < MAX_MATCHES
+            tuple(_alert_of(row, AlertKind.GROWN) for row in rows), len(rows) < MAX_MATCHES
         )
 
     async def changes(self, conditions: WatchConditions, *, since: datetime) -> PreviewedAlerts:
@@ -93,7 +93,7 @@ class WatchPreviews:
                 MAX_MATCHES,
             )
         return PreviewedAlerts(
-            tuple(_previewed(row, AlertKind(row["kind"])) for row in rows), len(rows) < MAX_MATCHES
+            tuple(_alert_of(row, AlertKind(row["kind"])) for row in rows), len(rows) < MAX_MATCHES
         )
 
     async def silences(
@@ -103,7 +103,7 @@ class WatchPreviews:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(SILENCES, since, now, _ids(conditions), hours, MAX_MATCHES)
         return PreviewedAlerts(
-            tuple(_previewed(row, AlertKind.SILENT) for row in rows), len(rows) < MAX_MATCHES
+            tuple(_alert_of(row, AlertKind.SILENT) for row in rows), len(rows) < MAX_MATCHES
         )
 
     async def of_posts(self, post_ids: Sequence[PostId]) -> PreviewedAlerts:
@@ -114,7 +114,7 @@ class WatchPreviews:
                 [post_id.channel_id for post_id in post_ids],
                 [post_id.message_id for post_id in post_ids],
             )
-        return PreviewedAlerts(tuple(_previewed(row, AlertKind.POSTED) for row in rows), is_complete=True)
+        return PreviewedAlerts(tuple(_alert_of(row, AlertKind.POSTED) for row in rows), is_complete=True)
 
     async def texts(self, alerts: tuple[PreviewedAlert, ...]) -> tuple[PreviewedText, ...]:
         """The posts of these alerts, in the same order."""
@@ -148,7 +148,7 @@ def _ids(conditions: WatchConditions) -> list[ChannelId] | None:
     return None if conditions.channel_ids is None else list(conditions.channel_ids)
 
 
-def _previewed(row: asyncpg.Record, kind: AlertKind) -> PreviewedAlert:
+def _alert_of(row: asyncpg.Record, kind: AlertKind) -> PreviewedAlert:
     message_id = None if row["message_id"] is None else MessageId(row["message_id"])
     return PreviewedAlert(kind, ChannelId(row["channel_id"]), message_id, row["posted_at"])
 
@@ -217,7 +217,8 @@ recent AS MATERIALIZED (
 members AS MATERIALIZED (
     SELECT s.story_id, s.channel_id, s.message_id, s.posted_at FROM recent r
     JOIN story_posts s ON s.story_id = r.story_id
-    WHERE s.channel_id IN (SELECT channel_id FROM followed)
+    WHERE s.channel_id IN (SELECT channel_id FROM followed) AND NOT EXISTS (SELECT 1 FROM posts_apart a
+        WHERE a.channel_id = s.channel_id AND a.message_id = s.message_id)
 )
 SELECT channel_id, message_id, posted_at FROM (
     SELECT story_id, (array_agg(m.channel_id ORDER BY m.posted_at, m.channel_id,

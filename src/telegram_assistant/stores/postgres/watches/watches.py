@@ -159,6 +159,7 @@ def _watch(row: asyncpg.Record) -> Watch:
         created_at=row["created_at"],
         paused_at=row["paused_at"],
         alerts=row["alerts"],
+        recent=row["recent"],
         unread=row["unread"],
     )
 
@@ -174,9 +175,10 @@ GIVEN = (
 )
 
 LIST = """
-SELECT w.*, coalesce(a.alerts, 0) AS alerts, coalesce(a.unread, 0) AS unread
+SELECT w.*, coalesce(a.alerts, 0) AS alerts, coalesce(a.unread, 0) AS unread, coalesce(a.recent, 0) AS recent
 FROM watches w LEFT JOIN (
-    SELECT watch_id, count(*) AS alerts, count(*) FILTER (WHERE seen_at IS NULL) AS unread FROM alerts
+    SELECT watch_id, count(*) AS alerts, count(*) FILTER (WHERE seen_at IS NULL) AS unread,
+        count(*) FILTER (WHERE happened_at > now() - interval '7 days') AS recent FROM alerts
     GROUP BY watch_id) a USING (watch_id)
 WHERE $1::uuid IS NULL OR w.watch_id = $1 ORDER BY lower(w.name), w.watch_id
 """

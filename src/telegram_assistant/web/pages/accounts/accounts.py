@@ -132,9 +132,9 @@ def _row(use: MethodUse) -> MethodRow:
 
 
 def _tightest(allowances: Iterable[Allowance]) -> Allowance | None:
-    known = [
+    shares = [
         (allowance.left / allowance.at_once, allowance)
         for allowance in allowances
         if allowance.left is not None
     ]
-    return min(known, key=lambda pair: pair[0])[1] if known else None
+    return min(shares, key=lambda pair: pair[0])[1] if shares else None

@@ -5,17 +5,21 @@ from contextlib import suppress
 from starlette.responses import Response
 
 from telegram_assistant.domain.accounts.login import LoginWay
+from telegram_assistant.domain.accounts.setup import Application, Proxy
 from telegram_assistant.errors import Conflicting, Rejected
 from telegram_assistant.features.accounts import logins, telegram_setup
 from telegram_assistant.features.accounts.getting_started import LoginStatus, getting_started, login_status
 from telegram_assistant.features.channels.coverage import describe_coverage
 from telegram_assistant.features.operations.process_secret import secret_of
+from telegram_assistant.features.tenants.audit import record_action
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import ProxyType
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.web.qr_code import draw_qr_code
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
+from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, uuid_of
 
 NO_CONTENT = 204
+MAX_DIGITS = 19
 
 
 async def show(view: TenantView) -> Content:
@@ -39,8 +43,7 @@ async def enter_application(view: TenantView) -> Content | Response:
     api_id = view.text("api_id")
     try:
         await telegram_setup.enter_application(
-            api_id,
-            view.text("api_hash"),
+            Application(_number(api_id), view.text("api_hash").strip()),
             at_simulator=_is_at_simulator(view),
             setup=view.stores.telegram_setup,
             entered_by=view.person.name,
@@ -53,13 +56,7 @@ async def enter_application(view: TenantView) -> Content | Response:
 async def enter_proxy(view: TenantView) -> Content | Response:
     try:
         await telegram_setup.enter_proxy(
-            view.text("kind"),
-            view.text("address"),
-            view.text("port"),
-            username=view.text("username"),
-            password=view.text("password"),
-            setup=view.stores.telegram_setup,
-            entered_by=view.person.name,
+            _proxy(view), setup=view.stores.telegram_setup, entered_by=view.person.name
         )
     except Rejected as error:
         return {**await _content(view), "error": error.reason, "refused": "proxy"}
@@ -75,7 +72,7 @@ async def begin_login(view: TenantView) -> Response:
     try:
         way = LoginWay(view.text("way"))
     except ValueError as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
     await logins.begin_login(way, logins=view.stores.logins, secret=secret_of(view.app.settings))
     view.note(way=way.value)
     return go(view.url("/setup#account"))
@@ -89,14 +86,13 @@ async def answer_login(view: TenantView) -> Response:
     """
     question = view.text("question")
     if not (question.isascii() and question.isdecimal()):
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     login = uuid_of(view.request.path_params["login"])
     with suppress(Conflicting):
         await logins.answer_login(login, int(question), view.text("answer"), logins=view.stores.logins)
         subject = f"/setup/login/{login}/answer"
-        await view.stores.audit.note(
-            AuditedAction(view.person.name, "answer_login", subject, None, {}, view.person.public_id)
-        )
+        action = AuditedAction(view.person.name, "answer_login", subject, None, {}, view.person.public_id)
+        await record_action(action, audit=view.stores.audit)
     return go(view.url("/setup#account"))
 
 
@@ -125,6 +121,28 @@ async def _content(view: TenantView) -> Content:
         "refused": "",
         "api_id": "",
     }
+
+
+def _proxy(view: TenantView) -> Proxy:
+    try:
+        kind = ProxyType(view.text("kind"))
+    except ValueError as error:
+        raise Rejected(
+            Reason("proxy_kind_unknown", "choose one of the protocols that the page offers")
+        ) from error
+    return Proxy(
+        kind.value,
+        view.text("address").strip(),
+        _number(view.text("port")),
+        view.text("username").strip(),
+        view.text("password"),
+    )
+
+
+def _number(text: str) -> int:
+    """0 for what is no number: neither an id nor a port is 0."""
+    digits = text.strip()
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < MAX_DIGITS else 0
 
 
 def _is_at_simulator(view: TenantView) -> bool:

@@ -1,33 +1,34 @@
 """Adding channels in seven ways, and what became of each request."""
 
 import asyncio
-from datetime import datetime
-from uuid import UUID
 
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from telegram_assistant.domain.channels.channel_requests import RequestFate
 from telegram_assistant.domain.channels.priority import Priority
-from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channels import channel_requests, joined_channels
 from telegram_assistant.features.channels.channel_lists import decode_list, read_list
 from telegram_assistant.features.channels.folders import request_folder
 from telegram_assistant.features.channels.imports import import_channels, import_picked
+from telegram_assistant.features.feed.person_feed import feed_surroundings
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
 from telegram_assistant.stores.postgres.channels.channels import (
     DEFAULT_HISTORY_DAYS,
     EVERYTHING_DAYS,
     NOT_KNOWN_YET,
     Subscription,
 )
+from telegram_assistant.web.cursors import read_moment_cursor, write_moment_cursor
 from telegram_assistant.web.page import FormLimits
-from telegram_assistant.web.views import DAMAGED, NOTHING_HERE, Content, TenantView, go, uuid_of
+from telegram_assistant.web.views import FORM_DAMAGED, PAGE_UNKNOWN, Content, TenantView, go, uuid_of
 
 SHOWN_REQUESTS = 100
 MAX_TITLE = 64
+MAX_DIGITS = 19
+"""A number with fewer digits fits into 64 bits."""
 MAX_AUDITED = 100
 """References of one form in the audit log; the count says how many there were."""
 HISTORY_DAYS = (0, DEFAULT_HISTORY_DAYS, 30, 90, 365, EVERYTHING_DAYS)
@@ -38,7 +39,7 @@ PICK_LIMITS = FormLimits(max_fields=20_000, max_bytes=1_000_000)
 async def show(view: TenantView) -> Content:
     return {
         "joined": await joined_channels.list_joined(stores=view.stores, now=view.now),
-        "folders": (await view.own.reading.surroundings()).folders,
+        "folders": (await feed_surroundings(own=view.own)).folders,
         "priorities": tuple(Priority),
         "history_days": HISTORY_DAYS,
         "everything": EVERYTHING_DAYS,
@@ -48,8 +49,8 @@ async def show(view: TenantView) -> Content:
 
 async def add(view: TenantView) -> Response:
     """Names, links, invitations and links to folders, written or in a file."""
-    listed = await asyncio.to_thread(read_list, await _written(view))
-    requested = await import_channels(listed, _wanted(view), stores=view.stores)
+    listed = await asyncio.to_thread(read_list, await _read_list(view))
+    requested = await import_channels(listed, _read_options(view), stores=view.stores)
     accepted = [str(request.written) for request in requested if request.refused is None]
     view.note(references=accepted[:MAX_AUDITED], count=len(accepted))
     return go(view.url("/channels/requests"))
@@ -59,10 +60,13 @@ async def add_folder(view: TenantView) -> Response:
     title = view.text("title").strip()
     if not title or len(title) > MAX_TITLE:
         raise Rejected(Reason("folder_title_needed", "write the folder's title as it is in Telegram"))
-    numbers = {str(account.account_id): account.account_id for account in await view.stores.joined.accounts()}
-    account_id = AccountId(numbers[view.text("account")]) if view.text("account") in numbers else None
+    account = view.text("account")
+    number = int(account) if account.isascii() and account.isdecimal() and len(account) < MAX_DIGITS else None
     requested = await request_folder(
-        title, account_id=account_id, subscription=_wanted(view), requests=view.stores.requests
+        title,
+        account_id=await joined_channels.find_own_account(number, stores=view.stores),
+        subscription=_read_options(view),
+        requests=view.stores.requests,
     )
     if requested.refused is not None:
         raise Rejected(requested.refused)
@@ -82,8 +86,8 @@ async def pick(view: TenantView) -> Response:
     else:
         picked = [_channel_id(value) for value in view.form.getlist("channel")]
     if not picked:
-        raise Rejected(Reason("nothing_picked", "pick at least one channel of the list"))
-    requested = await import_picked(picked, _wanted(view), stores=view.stores)
+        raise Rejected(Reason("nothing_picked", "choose at least one channel from the list"))
+    requested = await import_picked(picked, _read_options(view), stores=view.stores)
     view.note(
         channel_ids=[int(channel_id) for channel_id in picked[:MAX_AUDITED]],
         count=sum(request.refused is None for request in requested),
@@ -93,7 +97,7 @@ async def pick(view: TenantView) -> Response:
 
 async def show_requests(view: TenantView) -> Content:
     fate = _fate(view.query("fate"))
-    requests, before = view.stores.requests, _read_cursor(view.query("before"))
+    requests, before = view.stores.requests, read_moment_cursor(view.query("before"))
     page = await channel_requests.list_requests(
         fate, requests=requests, now=view.now, limit=SHOWN_REQUESTS, before=before
     )
@@ -102,7 +106,7 @@ async def show_requests(view: TenantView) -> Content:
     )
     return {
         "requests": page.requests,
-        "next": f"{page.next.created_at.isoformat()}_{page.next.request_id}" if page.next else None,
+        "next": write_moment_cursor(page.next),
         "summary": summary,
         "fate": fate,
         "is_first_page": before is None,
@@ -122,7 +126,7 @@ async def try_all_again(view: TenantView) -> Response:
     return go(view.url("/channels/requests"))
 
 
-async def _written(view: TenantView) -> str:
+async def _read_list(view: TenantView) -> str:
     """What was written, and below it what is in the file. A file that is not a plain list stands alone."""
     text, file = view.text("text").strip(), view.form.get("file")
     content = decode_list(await file.read()) if isinstance(file, UploadFile) and file.size else ""
@@ -131,7 +135,7 @@ async def _written(view: TenantView) -> str:
     return text or content
 
 
-def _wanted(view: TenantView) -> Subscription:
+def _read_options(view: TenantView) -> Subscription:
     """The options for all channels of a form; what was not chosen stays unset."""
     folder, priority, days = (
         view.text("folder").replace("\0", "").strip(),
@@ -143,7 +147,7 @@ def _wanted(view: TenantView) -> Subscription:
         or (days and days not in map(str, HISTORY_DAYS))
         or (priority and priority not in tuple(Priority))
     ):
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     return Subscription(
         channel_id=NOT_KNOWN_YET,
         folder=folder or None,
@@ -154,24 +158,11 @@ def _wanted(view: TenantView) -> Subscription:
 
 def _channel_id(value: object) -> ChannelId:
     if not isinstance(value, str) or not value.isdecimal() or not 0 < int(value) < 2**63:
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     return ChannelId(int(value))
 
 
 def _fate(text: str) -> RequestFate | None:
     if text and text not in tuple(RequestFate):
-        raise Missing(NOTHING_HERE)
+        raise Missing(PAGE_UNKNOWN)
     return RequestFate(text) if text else None
-
-
-def _read_cursor(text: str) -> RequestCursor | None:
-    if not text:
-        return None
-    moment, _, request_id = text.partition("_")
-    try:
-        created_at, number = datetime.fromisoformat(moment), UUID(request_id)
-    except ValueError as error:
-        raise Missing(NOTHING_HERE) from error
-    if created_at.tzinfo is None:
-        raise Missing(NOTHING_HERE)
-    return RequestCursor(created_at, number)

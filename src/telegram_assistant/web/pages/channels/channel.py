@@ -18,7 +18,7 @@ from telegram_assistant.features.graph import GraphScope, SimilarChannels, simil
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.feed.person_feed import ReadingScope
 from telegram_assistant.web.charts.channels import busiest, draw_coverage, draw_week
-from telegram_assistant.web.pages.channels.channels import CHOICES, noted, read_update
+from telegram_assistant.web.pages.channels.channels import CHOICES, audit_facts_of, read_update
 from telegram_assistant.web.views import Content, TenantView, channel_id_of, go
 
 NEWEST_POSTS = 5
@@ -32,7 +32,7 @@ async def show(view: TenantView) -> Content:
     full = await channel_with_activity(channel_id, stores=view.stores, zone=view.zone, now=view.now)
     scope, newest = GraphScope(view.stores, view.app.graph, view.now), ReadingScope(channel_id=channel_id)
     around, forwards, similar, page = await asyncio.gather(
-        view.own.reading.surroundings(),
+        person_feed.feed_surroundings(own=view.own),
         who_forwards(scope, channel_id=channel_id, limit=FORWARDS),
         _similar(scope, channel_id),
         person_feed.read_feed(
@@ -70,7 +70,7 @@ async def show(view: TenantView) -> Content:
 async def change(view: TenantView) -> Response:
     update = read_update(view)
     await change_followed(_channel_id(view), update, followed=view.stores.followed)
-    view.note(**noted(update))
+    view.note(**audit_facts_of(update))
     return go(f"{_url(view)}?changed=yes#settings")
 
 

@@ -12,14 +12,15 @@ from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channels.channel_lists import as_opml, as_text
 from telegram_assistant.features.channels.channels import (
     SubscriptionUpdate,
+    all_followed,
     change_all_followed,
     unfollow_all,
 )
 from telegram_assistant.features.channels.overview import ChannelOrder, ChannelQuery, overview_of_channels
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.web.views import (
-    DAMAGED,
-    NOTHING_HERE,
+    FORM_DAMAGED,
+    PAGE_UNKNOWN,
     Content,
     TenantView,
     channel_id_of,
@@ -27,7 +28,7 @@ from telegram_assistant.web.views import (
     own_path,
 )
 
-PAGE = 50
+CHANNELS_PER_PAGE = 50
 MAX_FOLDER_LENGTH = 64
 MAX_DIGITS = 7
 HISTORY = (1, 7, 30, 90, 365, EVERYTHING_DAYS)
@@ -45,7 +46,11 @@ CHOICES: Content = {
 async def show(view: TenantView) -> Content:
     query = _query(view.query("q"), view.query("folder"), view.query("health"), view.query("order"))
     overview = await overview_of_channels(
-        query, stores=view.stores, now=view.now, limit=PAGE, page=_number(view.query("page")) or 1
+        query,
+        stores=view.stores,
+        now=view.now,
+        limit=CHANNELS_PER_PAGE,
+        page=_number(view.query("page")) or 1,
     )
     return {
         **CHOICES,
@@ -60,14 +65,14 @@ async def show(view: TenantView) -> Content:
 
 async def change(view: TenantView) -> Response:
     update = read_update(view)
-    channels = await _chosen(view)
+    channels = await _find_chosen_channels(view)
     changed = await change_all_followed(channels, update, followed=view.stores.followed)
-    view.note(channels=changed, **noted(update))
+    view.note(channels=changed, **audit_facts_of(update))
     return _back(view, "changed", changed)
 
 
 async def unfollow(view: TenantView) -> Response:
-    left = await unfollow_all(await _chosen(view), followed=view.stores.followed)
+    left = await unfollow_all(await _find_chosen_channels(view), followed=view.stores.followed)
     view.note(channels=left)
     return _back(view, "left", left)
 
@@ -75,8 +80,8 @@ async def unfollow(view: TenantView) -> Response:
 async def export(view: TenantView) -> Response:
     kind = view.request.path_params["kind"]
     if kind not in {"opml", "txt"}:
-        raise Missing(NOTHING_HERE)
-    followed = await view.stores.followed.channels()
+        raise Missing(PAGE_UNKNOWN)
+    followed = await all_followed(followed=view.stores.followed)
     text = as_opml(followed, title=view.membership.name) if kind == "opml" else as_text(followed)
     headers = {
         "Content-Disposition": f'attachment; filename="channels.{kind}"',
@@ -91,7 +96,7 @@ def read_update(view: TenantView) -> SubscriptionUpdate:
         "folder"
     ).startswith(IN_FOLDER)
     if len(folder) > MAX_FOLDER_LENGTH or "\0" in folder:
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     try:
         return SubscriptionUpdate(
             folder=folder or None,
@@ -102,10 +107,10 @@ def read_update(view: TenantView) -> SubscriptionUpdate:
             wants_media={"": None, "yes": True, "no": False}[view.text("media")],
         )
     except (KeyError, ValueError) as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
 
 
-def noted(update: SubscriptionUpdate) -> dict[str, str | int | bool]:
+def audit_facts_of(update: SubscriptionUpdate) -> dict[str, str | int | bool]:
     """What the audit log says about a change."""
     changes = {
         "folder": "" if update.leaves_folder else update.folder,
@@ -137,11 +142,15 @@ def _query(words: str, folder: str, health: str, order: str) -> ChannelQuery:
     )
 
 
-async def _chosen(view: TenantView) -> list[ChannelId]:
+async def _find_chosen_channels(view: TenantView) -> list[ChannelId]:
     """The channels whose boxes are checked, or all that the page's filters match."""
     if view.text("all"):
         query = _query(view.text("q"), view.text("in_folder"), view.text("health"), "")
-        return list((await overview_of_channels(query, stores=view.stores, now=view.now, limit=PAGE)).found)
+        return list(
+            (
+                await overview_of_channels(query, stores=view.stores, now=view.now, limit=CHANNELS_PER_PAGE)
+            ).matching_ids
+        )
     return [channel_id_of(str(value)) for value in view.form.getlist("channel")]
 
 

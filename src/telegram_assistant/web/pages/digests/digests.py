@@ -2,19 +2,21 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
 
 from telegram_assistant.domain.digests.digest import StoredDigest
-from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength
+from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength, next_moment, parse_plan
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests import digests
 from telegram_assistant.features.receivers import rss_feeds
+from telegram_assistant.features.receivers.receivers import list_receivers
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedKind
-from telegram_assistant.web.views import NOTHING_HERE, Content, TenantView, go, uuid_of
+from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, go, uuid_of
 
-SHOWN = 30
+MAX_DIGESTS = 30
 OFFERED_TIMES = 3
 USUAL_TIMES = ("08:00",)
 """Offered to who has chosen nothing yet."""
@@ -22,29 +24,36 @@ USUAL_TIMES = ("08:00",)
 
 async def show(view: TenantView) -> Content:
     """The newest digest, opened."""
-    newest_digests = await view.own.digests.newest(limit=SHOWN)
+    newest_digests = await digests.list_digests(digests=view.own.digests, limit=MAX_DIGESTS)
     newest = (
         await digests.open_digest(newest_digests[0].digest_id, digests=view.own.digests)
         if newest_digests
         else None
     )
-    return await _shown(view, newest, newest_digests[1:])
+    return await _digest_content(view, newest, newest_digests[1:])
 
 
 async def show_one(view: TenantView) -> Content:
     stored = await digests.open_digest(uuid_of(view.request.path_params["digest"]), digests=view.own.digests)
-    return await _shown(view, stored)
+    return await _digest_content(view, stored)
 
 
-async def _shown(
+async def _digest_content(
     view: TenantView, stored: StoredDigest | None, others: Sequence[StoredDigest] = ()
 ) -> Content:
     left_out = Counter(stored.digest.checks.reasons) if stored else {}
-    return {"kept": stored, "others": others, "left_out": left_out, "plan": await view.own.digests.plan()}
+    plan = await digests.get_plan(digests=view.own.digests)
+    return {
+        "kept": stored,
+        "others": others,
+        "left_out": left_out,
+        "plan": plan,
+        "next_digest_at": next_moment(plan, zone=ZoneInfo(plan.zone), now=view.now),
+    }
 
 
 async def show_plan(view: TenantView) -> Content:
-    plan = await view.own.digests.plan()
+    plan = await digests.get_plan(digests=view.own.digests)
     times = [time.strftime("%H:%M") for time in plan.times]
     return {
         "plan": plan,
@@ -52,7 +61,7 @@ async def show_plan(view: TenantView) -> Content:
         "usual_times": USUAL_TIMES,
         "lengths": tuple(DigestLength),
         "weekdays": sorted(EVERY_DAY),
-        "receivers": await view.stores.receivers.all(),
+        "receivers": await list_receivers(stores=view.stores),
         "feeds": await _own_feeds(view),
         "feed_address": None,
     }
@@ -65,19 +74,18 @@ async def set_plan(view: TenantView) -> Response:
     times, weekdays, receivers = (
         [str(value) for value in view.form.getlist(name)] for name in ("time", "weekday", "receiver")
     )
-    chosen = (
-        [uuid_of(receiver) for receiver in receivers] if KeyScope.WRITE in view.membership.scopes else None
+    may_choose_receivers = KeyScope.WRITE in view.membership.scopes
+    plan = parse_plan(
+        times,
+        weekdays=weekdays,
+        length=view.text("length"),
+        zone=view.zone.key,
+        receivers=[uuid_of(receiver) for receiver in receivers] if may_choose_receivers else (),
     )
     await digests.set_plan(
-        times,
-        weekdays,
-        view.text("length"),
-        zone=view.zone.key,
-        stores=view.stores,
-        digests=view.own.digests,
-        receivers=chosen,
+        plan, stores=view.stores, digests=view.own.digests, may_choose_receivers=may_choose_receivers
     )
-    view.note(receivers=len(chosen or ()))
+    view.note(receivers=len(plan.receivers))
     return go(view.url("/digest"))
 
 
@@ -97,7 +105,7 @@ async def create_feed(view: TenantView) -> Content:
 async def revoke_feed(view: TenantView) -> Response:
     address = uuid_of(view.request.path_params["address"])
     if address not in {feed.address_id for feed in await _own_feeds(view)}:
-        raise Missing(NOTHING_HERE)
+        raise Missing(PAGE_UNKNOWN)
     await rss_feeds.revoke_feed(address, stores=view.stores)
     return go(view.url("/digest/plan"))
 
@@ -105,7 +113,7 @@ async def revoke_feed(view: TenantView) -> Response:
 async def _own_feeds(view: TenantView) -> tuple[FeedAddress, ...]:
     return tuple(
         feed_address
-        for feed_address in await view.stores.feed_addresses.all()
+        for feed_address in await rss_feeds.list_feeds(stores=view.stores)
         if feed_address.user_id == view.person.user_id
     )
 

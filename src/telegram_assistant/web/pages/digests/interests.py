@@ -7,14 +7,14 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests import interests
 from telegram_assistant.reasons import Reason
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, own_path
+from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, own_path
 
 WEIGHTS = (-MAX_WEIGHT, -OWN_WEIGHT, 0.5, OWN_WEIGHT, 2.0, MAX_WEIGHT)
 """What the page offers: never, less, a little, more, much more, always first."""
 
 
 async def show(view: TenantView) -> Content:
-    known, opinions = await interests.all_of(view.own.interests)
+    known, opinions = await interests.load_interests(view.own.interests)
     return {
         "interests": known,
         "opinions": [opinion for opinion in opinions if opinion.feedback is not Feedback.MUTED],
@@ -34,18 +34,18 @@ async def remove(view: TenantView) -> Response:
 
 
 async def reset(view: TenantView) -> Response:
-    await view.own.interests.reset()
+    await interests.reset_interests(interests=view.own.interests)
     return go(view.url("/interests"))
 
 
-async def say(view: TenantView) -> Response:
+async def give_feedback(view: TenantView) -> Response:
     """What a person says about a story, or takes back; then where they were."""
     try:
         feedback, post_id = Feedback(view.text("feedback")), PostId.parse(view.text("story"))
     except ValueError as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
     if feedback not in ABOUT_STORIES:
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     change = interests.take_back if view.text("do") == "undo" else interests.say
     await change(post_id, feedback, stores=view.stores, interests=view.own.interests)
     return go(own_path(view.text("back"), view.url("/interests")))

@@ -1,34 +1,51 @@
 """The feed: new posts, what is read, saved and muted."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from starlette.responses import Response
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.people.person import FeedOrder
+from telegram_assistant.domain.stories.marks import Mark
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features.digests.interests import feedback_of, list_feedback
 from telegram_assistant.features.feed import person_feed
+from telegram_assistant.features.feed.person_feed import FeedEntry
+from telegram_assistant.features.stories.marks import list_marks, marked_stories
+from telegram_assistant.features.stories.shared import SharedStory, shared_stories
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.feed.person_feed import ReadingScope
 from telegram_assistant.web.cursors import read_cursor, write_cursor
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, channel_id_of, go, moment_of, own_path
+from telegram_assistant.web.views import (
+    FORM_DAMAGED,
+    Content,
+    TenantView,
+    channel_id_of,
+    go,
+    moment_of,
+    own_path,
+    with_notice,
+)
 
-PAGE = 20
+POSTS_PER_PAGE = 20
 MAX_MARKED = 200
 
 
 async def show(view: TenantView) -> Content:
     scope, order = _scope(view), _order(view)
     after = read_cursor(view.query("after"))
-    visit, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.reading.surroundings())
+    visit, around = await asyncio.gather(
+        person_feed.begin_visit(own=view.own, now=view.now), person_feed.feed_surroundings(own=view.own)
+    )
     if order is FeedOrder.OLDEST:
         page = await person_feed.oldest_unread(
-            scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=PAGE, after=after
+            scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=POSTS_PER_PAGE, after=after
         )
     else:
         page = await person_feed.read_feed(
-            scope, order=order, own=view.own, mutes=visit.mutes, limit=PAGE, after=after
+            scope, order=order, own=view.own, mutes=visit.mutes, limit=POSTS_PER_PAGE, after=after
         )
     return {
         "page": page,
@@ -36,6 +53,7 @@ async def show(view: TenantView) -> Content:
         "order": order,
         "before_at": visit.before_at,
         "around": around,
+        "shared_stories": await _shared_stories(page.entries, view),
         "snapshot": view.now.isoformat(),
         "is_first": after is None,
         "next": write_cursor(page.next) if page.next else None,
@@ -43,12 +61,29 @@ async def show(view: TenantView) -> Content:
 
 
 async def show_saved(view: TenantView) -> Content:
+    """Saved stories, then saved posts; each list has pages of its own."""
     before = moment_of(view.query("before")) if view.query("before") else None
-    posts = await view.own.reading.saved(limit=PAGE + 1, before=before)
-    last = posts[PAGE - 1].saved_at if len(posts) > PAGE else None
+    before_story = moment_of(view.query("stories")) if view.query("stories") else None
+    page, stories, marks, opinions = await asyncio.gather(
+        person_feed.saved_posts(own=view.own, limit=POSTS_PER_PAGE, before=before),
+        marked_stories(
+            Mark.SAVED,
+            stores=view.stores,
+            marks=view.own.story_marks,
+            limit=POSTS_PER_PAGE,
+            before=before_story,
+            language=view.language.value,
+        ),
+        list_marks(marks=view.own.story_marks),
+        list_feedback(interests=view.own.interests),
+    )
     return {
-        "entries": person_feed.entries_of(posts[:PAGE], Mutes()),
-        "next": last.isoformat() if last else None,
+        "entries": page.entries,
+        "next": page.next.isoformat() if page.next else None,
+        "stories": [(saved, feedback_of(saved.story, opinions)) for saved in stories.stories],
+        "next_stories": stories.next.isoformat() if stories.next else None,
+        "marks": marks,
+        "shared_stories": await _shared_stories(page.entries, view),
     }
 
 
@@ -56,32 +91,31 @@ async def mark_read(view: TenantView) -> Content | Response:
     posts = _posts(view)
     as_read = view.text("do") != "unread"
     await person_feed.mark(posts, own=view.own, as_read=as_read)
-    return await _changed(view, posts)
+    return await _show_changed_posts(view, posts)
 
 
 async def save(view: TenantView) -> Content | Response:
     posts = _posts(view)
     if view.text("do") == "unsaved":
-        await view.own.choices.unsave(posts)
+        await person_feed.unsave_posts(posts, own=view.own)
     else:
-        await view.own.choices.save(posts)
-    return await _changed(view, posts)
+        await person_feed.save_posts(posts, own=view.own)
+    return await _show_changed_posts(view, posts)
 
 
 async def mark_all_read(view: TenantView) -> Response:
     """Marks what the page has shown and could have shown; what came later stays unread."""
     scope = replace(_scope(view), folder=view.text("folder") or None)
-    await view.own.ledger.mark_all_read(scope, until=moment_of(view.text("snapshot")))
-    return _back(view)
+    marked = await person_feed.mark_all_read(scope, until=moment_of(view.text("snapshot")), own=view.own)
+    return _go_back(view, marked=marked)
 
 
 async def undo(view: TenantView) -> Response:
-    await view.own.ledger.undo()
-    return _back(view)
+    return _go_back(view, unmarked=await person_feed.undo_marks(own=view.own))
 
 
 async def show_mutes(view: TenantView) -> Content:
-    return {"mutes": await view.own.choices.mutes()}
+    return {"mutes": await person_feed.list_mutes(own=view.own)}
 
 
 async def mute(view: TenantView) -> Response:
@@ -89,27 +123,32 @@ async def mute(view: TenantView) -> Response:
     if channel:
         channel_id = channel_id_of(channel)
         await (
-            view.own.choices.unmute_channel(channel_id)
+            person_feed.unmute_channel(channel_id, own=view.own)
             if is_over
             else person_feed.mute_channel(channel_id, own=view.own)
         )
     elif is_over:
-        await view.own.choices.unmute_word(word)
+        await person_feed.unmute_word(word, own=view.own)
     else:
         await person_feed.mute_word(word, own=view.own)
-    return _back(view, "/mutes")
+    return _go_back(view, "/mutes", **({"muted": channel} if channel and not is_over else {}))
 
 
-async def _changed(view: TenantView, posts: list[PostId]) -> Content | Response:
+async def _show_changed_posts(view: TenantView, posts: list[PostId]) -> Content | Response:
     """The cards again for a script, the page for everybody else."""
     if not view.is_fragment:
-        return _back(view)
-    changed_posts = await view.own.reading.some(posts)
-    return {"entries": person_feed.entries_of(changed_posts, Mutes())}
+        return _go_back(view)
+    changed_posts = await person_feed.read_posts(posts, own=view.own)
+    entries = person_feed.entries_of(changed_posts, Mutes())
+    return {"entries": entries, "shared_stories": await _shared_stories(entries, view)}
 
 
-def _back(view: TenantView, otherwise: str = "/feed") -> Response:
-    return go(own_path(view.text("back"), view.url(otherwise)))
+async def _shared_stories(entries: Sequence[FeedEntry], view: TenantView) -> dict[PostId, SharedStory]:
+    return await shared_stories([entry.lead.stored.post.id for entry in entries], stores=view.stores)
+
+
+def _go_back(view: TenantView, fallback: str = "/feed", **notice: object) -> Response:
+    return go(with_notice(own_path(view.text("back"), view.url(fallback)), **notice))
 
 
 def _scope(view: TenantView) -> ReadingScope:
@@ -130,9 +169,9 @@ def _posts(view: TenantView) -> list[PostId]:
     try:
         posts = [PostId.parse(str(value)) for value in view.form.getlist("post")]
     except ValueError as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
     if not 0 < len(posts) <= MAX_MARKED or any(
         post.channel_id >= 2**63 or post.message_id >= 2**63 for post in posts
     ):
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     return posts

@@ -4,6 +4,9 @@ from functools import partial
 
 from starlette.responses import Response
 
+from telegram_assistant.features.feed.person_feed import count_new_posts
+from telegram_assistant.features.feed.tenant_feed import newest_state
+from telegram_assistant.features.people.people import find_session
 from telegram_assistant.stores.postgres.feed.person_feed import MAX_NEW, ReadingScope
 from telegram_assistant.translation import translator
 from telegram_assistant.web.live import LiveHub, live_counts, stream
@@ -15,11 +18,11 @@ async def listen(hub: LiveHub, view: TenantView) -> Response:
     since, scope = moment_of(view.query("since")), ReadingScope(folder=view.query("folder") or None)
 
     async def count() -> str:
-        number = await view.own.reading.count_new(scope, since=since)
+        number = await count_new_posts(scope, since=since, own=view.own)
         return _sentence(number, view)
 
     async def is_valid() -> bool:
-        session = await view.app.api.people.session(view.token)
+        session = await find_session(view.token, people=view.app.api.people)
         return session is not None and view.membership.tenant in {
             membership.tenant for membership in session.memberships
         }
@@ -30,7 +33,7 @@ async def listen(hub: LiveHub, view: TenantView) -> Response:
 
 
 async def _state(view: TenantView) -> int:
-    return await view.stores.followed.newest_state()
+    return await newest_state(followed=view.stores.followed)
 
 
 def _sentence(number: int, view: TenantView) -> str:

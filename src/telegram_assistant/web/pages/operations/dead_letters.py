@@ -4,9 +4,9 @@ from starlette.responses import Response
 
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.operations import dead_letters
-from telegram_assistant.web.views import NOTHING_HERE, Content, TenantView, go
+from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, go
 
-SHOWN = 30
+LETTERS_PER_PAGE = 30
 SHOWN_LETTERS = 1000
 """How much of a payload the page shows."""
 MAX_NUMBER = 2**63 - 1
@@ -16,7 +16,7 @@ async def show(view: TenantView) -> Content:
     stage = view.query("stage") or None
     before = _number(view.query("before")) if view.query("before") else None
     page = await dead_letters.list_letters(
-        letters=view.app.api.dead_letters, stage=stage, limit=SHOWN, before=before
+        letters=view.app.api.dead_letters, stage=stage, limit=LETTERS_PER_PAGE, before=before
     )
     return {
         "letters": [
@@ -32,7 +32,7 @@ async def show(view: TenantView) -> Content:
 async def replay(view: TenantView) -> Response:
     partitions = view.app.settings.streams.partitions
     letter = await dead_letters.replay(
-        _chosen(view), letters=view.app.api.dead_letters, redis=view.app.redis, partitions=partitions
+        _letter_number(view), letters=view.app.api.dead_letters, redis=view.app.redis, partitions=partitions
     )
     view.note(stage=letter.stage, reason=letter.reason)
     return go(view.url("/operations/dead-letters"))
@@ -40,17 +40,17 @@ async def replay(view: TenantView) -> Response:
 
 async def discard(view: TenantView) -> Response:
     letter = await dead_letters.discard(
-        _chosen(view), letters=view.app.api.dead_letters, redis=view.app.redis
+        _letter_number(view), letters=view.app.api.dead_letters, redis=view.app.redis
     )
     view.note(stage=letter.stage, reason=letter.reason)
     return go(view.url("/operations/dead-letters"))
 
 
-def _chosen(view: TenantView) -> int:
+def _letter_number(view: TenantView) -> int:
     return _number(view.request.path_params["number"])
 
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) > MAX_NUMBER:
-        raise Missing(NOTHING_HERE)
+        raise Missing(PAGE_UNKNOWN)
     return int(text)

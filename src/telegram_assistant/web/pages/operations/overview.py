@@ -40,7 +40,7 @@ async def _content(view: TenantView) -> Content:
     overview = await installation_overview(stores=view.app.api, stages=stages, now=view.now, hours=hours)
     return {
         "overview": overview,
-        "stages": [(stage, _processed(stage), _lag(stage)) for stage in overview.stages],
+        "stages": [(stage, _draw_processed(stage), _draw_lag(stage)) for stage in overview.stages],
         "hours": hours,
         "choices": tuple(MINUTES_PER_POINT),
         "queues": {queue.value: overview.waiting(queue) for queue in Queue},
@@ -49,11 +49,11 @@ async def _content(view: TenantView) -> Content:
     }
 
 
-def _processed(stage: StageOverview) -> SmallChart:
+def _draw_processed(stage: StageOverview) -> SmallChart:
     return _chart([point.processed for point in stage.points])
 
 
-def _lag(stage: StageOverview) -> SmallChart:
+def _draw_lag(stage: StageOverview) -> SmallChart:
     return _chart([point.lag for point in stage.points])
 
 

@@ -12,15 +12,19 @@ from telegram_assistant.errors import Busy, Forbidden, Rejected
 from telegram_assistant.features.operations.process_secret import secret_of
 from telegram_assistant.features.people.people import (
     SESSION_LASTS,
+    BrowserVisit,
     NewSession,
-    Visit,
     create_first_owner,
+    find_link,
+    find_session,
+    has_owner,
+    has_people,
     join_as_new_person,
-    link_of,
     sign_in,
     sign_in_by_link,
 )
 from telegram_assistant.features.people.people import join as join_tenant
+from telegram_assistant.features.people.people import log_out as end_own_session
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.redis.limiter import network_of
@@ -40,7 +44,7 @@ log = get_logger()
 
 WRONG_CODE = Reason(
     "owner_code_wrong",
-    "this is not the code; it stands in the log of the api process, in the line first_owner_code",
+    "this is not the code; the log of the api process has it in the line first_owner_code",
 )
 OWNER_CODE_LETTERS = 16
 ANNOUNCEMENTS = Bucket(BucketOwner.LOGINS_FROM, "announced code", 1, 1)
@@ -50,10 +54,10 @@ ANNOUNCEMENTS = Bucket(BucketOwner.LOGINS_FROM, "announced code", 1, 1)
 async def announce_first_owner_code(app: ApiApp) -> None:
     """Writes the code into the log while there is no owner, with a link that can be opened."""
     try:
-        has_owner = await app.api.people.have_owner()
+        is_owned = await has_owner(people=app.api.people)
     except Busy:  # then the page writes it, when somebody opens it
         return
-    if not has_owner:
+    if not is_owned:
         log_first_owner_code(app.settings, why="this installation has no owner yet")
 
 
@@ -73,7 +77,7 @@ def log_first_owner_code(settings: Settings, *, why: str) -> None:
 
 
 async def show(view: View) -> Content | Response:
-    if not await view.app.api.people.exist():
+    if not await has_people(people=view.app.api.people):
         return go("/start")
     return {"next": own_path(view.query("next"), "/"), "name": "", "home": _other_home(view)}
 
@@ -98,7 +102,7 @@ async def log_in(view: View) -> Content | Response:
 
 async def show_start(view: View) -> Content | Response:
     """The first owner. Open until the operator's tenant has a member."""
-    if await view.app.api.people.have_owner():
+    if await has_owner(people=view.app.api.people):
         return go("/login")
     if (await view.limiter.take(ANNOUNCEMENTS)).allowed:
         log_first_owner_code(view.app.settings, why="somebody opened the page of the first owner")
@@ -124,13 +128,13 @@ async def start(view: View) -> Content | Response:
         return with_error(
             {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS}, error
         )
-    session = await view.app.api.people.session(begun.token)
+    session = await find_session(begun.token, people=view.app.api.people)
     return _let_in(view, begun, f"/t/{session.memberships[0].tenant}/setup" if session else "/", name)
 
 
 async def show_link(view: View) -> Content | Response:
     """Shows a button and uses nothing up: previews of links open them, too."""
-    link = await link_of(view.request.path_params["token"], people=view.app.api.people)
+    link = await find_link(view.request.path_params["token"], people=view.app.api.people)
     return {
         "link": link,
         "name": "",
@@ -141,7 +145,7 @@ async def show_link(view: View) -> Content | Response:
 
 async def use_link(view: View) -> Content | Response:
     token, people = view.request.path_params["token"], view.app.api.people
-    link = await link_of(token, people=people)
+    link = await find_link(token, people=people)
     if link.tenant_name is None:
         return _let_in(
             view, await sign_in_by_link(token, people=people, visit=_visit(view)), "/", link.user_name or ""
@@ -168,7 +172,7 @@ async def join(view: PersonView) -> Content | Response:
 
 
 async def log_out(view: PersonView) -> Content | Response:
-    await view.app.api.people.end_session(view.token, view.session_id)
+    await end_own_session(view.session_id, token=view.token, people=view.app.api.people)
     response = go("/login")
     delete_cookie(response, SESSION, view.client)
     return response
@@ -182,8 +186,8 @@ def _other_home(view: View) -> str:
     return web.base_url if web.is_https and host_in(view.request.headers.getlist("host")) != web.host else ""
 
 
-def _visit(view: View) -> Visit:
-    return Visit(view.agent, network_of(view.client.address))
+def _visit(view: View) -> BrowserVisit:
+    return BrowserVisit(view.agent, network_of(view.client.address))
 
 
 def _let_in(view: View, begun: NewSession, target: str, name: str) -> Response:

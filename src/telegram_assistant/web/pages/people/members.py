@@ -84,8 +84,8 @@ async def remove(view: TenantView) -> Response:
 
 async def _content(view: TenantView) -> Content:
     return {
-        "members": await view.stores.members.all(),
-        "invitations": await view.stores.members.invitations(),
+        "members": await members.list_members(members=view.stores.members),
+        "invitations": await members.list_invitations(members=view.stores.members),
         "changes": (await newest_changes(audit=view.stores.audit, limit=SHOWN_CHANGES)).entries,
         "roles": tuple(MemberRole),
         "invitation_link": None,

@@ -10,10 +10,10 @@ from telegram_assistant.domain.people.person import (
     Theme,
 )
 from telegram_assistant.errors import Busy, Rejected
-from telegram_assistant.features.people.people import change_password as set_new_password
-from telegram_assistant.features.people.people import end_session as end_one_session
+from telegram_assistant.features.people import people
+from telegram_assistant.features.stories.stories import has_stories
 from telegram_assistant.reasons import Reason
-from telegram_assistant.settings import known_zone
+from telegram_assistant.settings import check_zone
 from telegram_assistant.web.access.login_limits import limit_password_changes, with_error
 from telegram_assistant.web.page import Page, PageInTenant
 from telegram_assistant.web.views import Content, PersonView, TenantView, go, uuid_of
@@ -27,8 +27,8 @@ async def home(today: Page[TenantView], feed: Page[TenantView], view: PersonView
     """
     if len(view.memberships) == 1:
         only = view.memberships[0]
-        has_stories = await view.app.tenant(only.tenant_id).stories.has_any()
-        return PageInTenant(today if has_stories else feed, only.tenant)
+        stories_exist = await has_stories(stories=view.app.tenant(only.tenant_id).stories)
+        return PageInTenant(today if stories_exist else feed, only.tenant)
     return {"memberships": view.memberships}
 
 
@@ -40,20 +40,20 @@ async def set_preferences(view: PersonView) -> Content | Response:
     try:
         chosen = Preferences(
             language=Language(view.text("language")) if view.text("language") else None,
-            zone=known_zone(view.text("zone")) if view.text("zone") else None,
+            zone=check_zone(view.text("zone")) if view.text("zone") else None,
             theme=Theme(view.text("theme")),
             feed_order=FeedOrder(view.text("feed_order")),
         )
     except ValueError as error:
         raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error
-    await view.app.api.people.set_preferences(view.token, chosen)
+    await people.set_preferences(chosen, token=view.token, people=view.app.api.people)
     return go("/me?saved=preferences")
 
 
 async def change_password(view: PersonView) -> Content | Response:
     try:
         await limit_password_changes(view)
-        await set_new_password(
+        await people.change_password(
             view.person,
             view.text("old"),
             view.text("new"),
@@ -67,20 +67,20 @@ async def change_password(view: PersonView) -> Content | Response:
 
 
 async def end_session(view: PersonView) -> Content | Response:
-    await end_one_session(
+    await people.end_session(
         uuid_of(view.request.path_params["session"]), token=view.token, people=view.app.api.people
     )
     return go("/me?saved=session")
 
 
 async def end_other_sessions(view: PersonView) -> Content | Response:
-    await view.app.api.people.end_other_sessions(view.token)
+    await people.end_other_sessions(token=view.token, people=view.app.api.people)
     return go("/me?saved=session")
 
 
 async def _content(view: PersonView) -> Content:
     return {
-        "sessions": await view.app.api.people.sessions(view.token),
+        "sessions": await people.list_sessions(token=view.token, people=view.app.api.people),
         "session_id": view.session_id,
         "memberships": view.memberships,
         "zone": str(view.zone),

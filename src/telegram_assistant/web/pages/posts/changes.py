@@ -8,7 +8,7 @@ from telegram_assistant.features.posts.changes import quiet_changes
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
 from telegram_assistant.web.views import Content, TenantView, channel_id_of
 
-PAGE = 30
+CHANGES_PER_PAGE = 30
 DAYS = (1, 7, 30)
 
 
@@ -31,7 +31,7 @@ async def show(view: TenantView) -> Content:
         kinds=(kind,) if kind else tuple(ChangeKind),
         meanings=(meaning,) if meaning else (),
         channel_ids=(channel.channel_id,) if channel else None,
-        limit=PAGE,
+        limit=CHANGES_PER_PAGE,
     )
     return {
         "page": page,

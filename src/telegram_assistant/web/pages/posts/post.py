@@ -8,7 +8,8 @@ from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.features.feed import person_feed
-from telegram_assistant.features.posts.posts import post_in_full, versions_of
+from telegram_assistant.features.posts.posts import load_versions, post_in_full
+from telegram_assistant.features.stories.shared import shared_stories
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.posts.post_details import CountsSeen
 from telegram_assistant.web.views import Content, TenantView
@@ -30,11 +31,14 @@ async def show(view: TenantView) -> Content:
     post_id = view.post_id()
     full = await post_in_full(post_id, stores=view.stores)
     album = [PostId(post_id.channel_id, message_id) for message_id in full.detail.album] or [post_id]
-    entries = person_feed.entries_of(await view.own.reading.some(album), Mutes())
+    entries = person_feed.entries_of(await person_feed.read_posts(album, own=view.own), Mutes())
+    stories = await shared_stories([post_id], stores=view.stores)
     return {
+        "came_from": view.came_from(),
+        "shared": stories.get(post_id),
         "full": full,
         "entry": entries[0],
-        "versions": await versions_of(post_id, stores=view.stores) if full.detail.earlier_versions else (),
+        "versions": await load_versions(post_id, stores=view.stores) if full.detail.earlier_versions else (),
         "views": _points(full.detail.counts),
         "spread": _spread(
             [forward.posted_at for forward in full.detail.forwarded_by if forward.posted_at is not None]

@@ -10,17 +10,16 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from telegram_assistant.errors import Busy, Missing
+from telegram_assistant.errors import Missing
 from telegram_assistant.features.receivers.feed_pictures import PictureOpener, open_picture, sign_picture
-from telegram_assistant.features.receivers.rss_feeds import NO_FEED, find_feed, read_feed
+from telegram_assistant.features.receivers.rss_feeds import NO_FEED, find_change, find_feed, read_feed
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FoundFeed
 from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture
 from telegram_assistant.web.feeds import FORMATS
-from telegram_assistant.web.media import is_known, media_response, named_file
+from telegram_assistant.web.media import file_in_path, is_known, media_response
 from telegram_assistant.web.views import View, uuid_of
 
-REDIS_SECONDS = 1.0
 PICTURES = "/feeds/pictures"
 PICTURE_PATH = f"{PICTURES}/{{address}}/{{channel_id}}/{{message_id}}/{{ordinal}}/{{signature}}"
 
@@ -40,7 +39,7 @@ async def show(view: View) -> Response:
         write, content, partial(_picture_address, feed, settings)
     )  # fifty texts as their authors like them
     etag = f'"{hashlib.sha256(body).hexdigest()}"'
-    changed_at = await _changed_at(view, feed, kind, etag)
+    changed_at = await find_change(feed, kind, etag, versions=view.app.feed_versions, now=view.now)
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
     if changed_at is not None:
         headers["Last-Modified"] = format_datetime(changed_at, usegmt=True)
@@ -52,7 +51,7 @@ async def show(view: View) -> Response:
 
 
 async def show_picture(view: View) -> Response:
-    post_id, ordinal = named_file(view.request.path_params)
+    post_id, ordinal = file_in_path(view.request.path_params)
     opener = PictureOpener(
         directory=view.app.api.feed_directory,
         tenant=view.app.tenant,
@@ -79,15 +78,6 @@ def _picture_address(feed: FoundFeed, settings: Settings, picture: FeedPicture) 
 
 def _secret_key(settings: Settings) -> bytes:
     return settings.web.secret_key.get_secret_value().encode()
-
-
-async def _changed_at(view: View, feed: FoundFeed, kind: str, etag: str) -> datetime | None:
-    """None while Redis is away: then readers compare the ETag only."""
-    try:
-        async with asyncio.timeout(REDIS_SECONDS):
-            return await view.app.feed_versions.since(feed.address_id, kind, etag, now=view.now)
-    except (Busy, TimeoutError):
-        return None
 
 
 def _is_unchanged(headers: Headers, etag: str, changed_at: datetime | None) -> bool:

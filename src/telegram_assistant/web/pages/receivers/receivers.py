@@ -8,10 +8,12 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.feed.person_feed import feed_surroundings
 from telegram_assistant.features.receivers import receivers, rss_feeds
-from telegram_assistant.stores.postgres.receivers.deliveries import hour_of
+from telegram_assistant.features.search.saved import list_searches
+from telegram_assistant.features.watches.watches import list_watches
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
+from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, uuid_of
 
 REPLAYED = timedelta(days=1)
 
@@ -24,7 +26,7 @@ async def create(view: TenantView) -> Content:
     try:
         kind = ReceiverKind(view.text("kind"))
     except ValueError as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
     created = await receivers.create_receiver(
         kind,
         view.text("name"),
@@ -86,7 +88,7 @@ async def delete(view: TenantView) -> Response:
 async def create_feed(view: TenantView) -> Content:
     kind, _, subject = view.text("feed").partition(":")
     if kind not in set(FeedKind):
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     created = await rss_feeds.create_feed(
         FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value
     )
@@ -102,20 +104,20 @@ async def revoke_feed(view: TenantView) -> Response:
 
 async def _content(view: TenantView) -> Content:
     stores = view.stores
-    known, addresses, watches, around, searches, attempts = await asyncio.gather(
-        stores.receivers.all(),
-        stores.feed_addresses.all(),
-        stores.watches.all(),
-        view.own.reading.surroundings(),
-        stores.saved_searches.all(),
-        stores.receivers.attempts_in(hour_of(view.now)),
-    )
     per_hour = view.app.settings.delivery.per_hour
+    own_receivers, feeds, watches, around, searches, hour_ends = await asyncio.gather(
+        receivers.list_receivers(stores=stores),
+        rss_feeds.list_feeds(stores=stores),
+        list_watches(stores=stores),
+        feed_surroundings(own=view.own),
+        list_searches(stores=stores),
+        receivers.find_end_of_limit(stores=stores, per_hour=per_hour, now=view.now),
+    )
     return {
-        "receivers": known,
+        "receivers": own_receivers,
         "per_hour": per_hour,
-        "hour_ends": hour_of(view.now) + timedelta(hours=1) if attempts >= per_hour else None,
-        "feeds": addresses,
+        "hour_ends": hour_ends,
+        "feeds": feeds,
         "watches": watches,
         "folders": around.folders,
         "searches": searches,

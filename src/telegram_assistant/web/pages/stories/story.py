@@ -1,26 +1,32 @@
-"""One story: what is established and disputed, who told it first, how it spread, what was changed,
-its pictures and its posts.
+"""One story: what channels say in their own words and dispute, who told it first, how it spread,
+what was changed, its pictures and its posts.
 """
 
 import asyncio
 from collections import Counter
 from dataclasses import replace
 
-from telegram_assistant.features.digests.interests import said_about
+from starlette.responses import Response
+
+from telegram_assistant.domain.stories.timeline import timeline_of
+from telegram_assistant.features.digests.interests import feedback_of, list_feedback
+from telegram_assistant.features.feed.person_feed import begin_visit
+from telegram_assistant.features.stories import stories
+from telegram_assistant.features.stories.marks import latest_mark, list_marks
 from telegram_assistant.features.stories.stories import FullStory, story_around
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
 from telegram_assistant.features.understanding.provider_texts import PATIENCE
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.charts.stories import draw_spread
-from telegram_assistant.web.views import Content, TenantView
+from telegram_assistant.web.views import Content, TenantView, go
 
-SHOWN_POSTS = 60
+SHOWN_ROWS = 60
 
 
 async def show(view: TenantView) -> Content:
     """What is written already is shown; nobody is asked and nothing is paid."""
-    return await _shown(
+    return await _story_content(
         view, await story_around(view.post_id(), stores=view.stores, language=view.language.value)
     )
 
@@ -33,17 +39,33 @@ async def write(view: TenantView) -> Content:
     writing = await write_summary(
         full.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds
     )
-    return await _shown(view, replace(full, written=writing.written), fallback=writing.fallback)
+    return await _story_content(view, replace(full, written=writing.written), fallback=writing.fallback)
+
+
+async def take_out(view: TenantView) -> Response:
+    """The page of the post follows, where it can be put back."""
+    post_id = view.post_id()
+    await stories.take_out(post_id, stores=view.stores)
+    view.note(post=str(post_id))
+    return go(view.url(f"/story/{post_id}"))
+
+
+async def put_back(view: TenantView) -> Response:
+    post_id = view.post_id()
+    await stories.put_back(post_id, stores=view.stores)
+    view.note(post=str(post_id))
+    return go(view.url(f"/story/{post_id}"))
 
 
 def _writer(view: TenantView) -> SummaryWriter:
     return SummaryWriter(view.app.questions, view.membership.tenant_id)
 
 
-async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None = None) -> Content:
-    visit, opinions, offer = await asyncio.gather(
-        view.own.choices.visit(view.now),
-        view.own.interests.said(),
+async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason | None = None) -> Content:
+    visit, opinions, marks, offer = await asyncio.gather(
+        begin_visit(own=view.own, now=view.now),
+        list_feedback(interests=view.own.interests),
+        list_marks(marks=view.own.story_marks),
         offer_summary(None if full.written else full.material, writer=_writer(view)),
     )
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
@@ -54,16 +76,17 @@ async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None =
         if sentence.text != full.telling.headline
     ]
     return {
+        "came_from": view.came_from(),
         "full": full,
         "story": full.story,
-        "said": said_about(full.story, opinions),
+        "said": feedback_of(full.story, opinions),
+        "marks": marks,
+        "just_marked": latest_mark(marks, now=view.now),
         "known": known,
         "numbers": numbers,
-        "entries": [
-            (numbers[post.post_id], post, words_of(post), full.story.follows.get(post.post_id))
-            for post in full.story.entries
-        ],
-        "shown_posts": SHOWN_POSTS,
+        "rows": [(row, words_of(row.post)) for row in timeline_of(full.story)],
+        "channels": {post.post_id: post.channel for post in full.story.posts},
+        "shown_rows": SHOWN_ROWS,
         "spread": draw_spread(full.story, seen_at=visit.before_at),
         "before_at": visit.before_at,
         "written": full.written,

@@ -2,25 +2,27 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from enum import StrEnum
+from functools import partial
 
 from starlette.responses import Response
 
 from telegram_assistant.domain.digests.interests import Feedback, StoryFeedback
-from telegram_assistant.domain.stories.pictures import OncePicture, pictures_of
+from telegram_assistant.domain.posts.differences import first_changed_sentence
+from telegram_assistant.domain.stories.pictures import DistinctPicture, pictures_of
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.digests.interests import said_about
-from telegram_assistant.features.feed.person_feed import muted_word_in
-from telegram_assistant.features.stories.stories import ListedStory, recent_stories
+from telegram_assistant.features.digests.interests import feedback_of, list_feedback
+from telegram_assistant.features.feed.person_feed import begin_visit, feed_surroundings, find_muted_word
+from telegram_assistant.features.stories import stories, today
+from telegram_assistant.features.stories.keyword_trends import trends_now
+from telegram_assistant.features.stories.marks import latest_mark, list_marks
+from telegram_assistant.features.stories.stories import ListedStory
 from telegram_assistant.features.stories.telling import words_of
-from telegram_assistant.stores.postgres.feed.choices import Visit
-from telegram_assistant.web.charts.stories import SMALL_HEIGHT, SpreadChart, draw_spread
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
+from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go
 
-PAGE = 20
 TOLD_IN_FULL = 8
 """The first stories have sentences and pictures; the others follow in brief."""
 MAX_NEW_LINES = 3
@@ -30,7 +32,7 @@ UNDO_OFFERED = timedelta(minutes=10)
 
 
 class Window(StrEnum):
-    """Which stories: with a post since the last visit, of today, of three days, or of a week."""
+    """Which stories: with news since the last visit, of today, of three days, or of a week."""
 
     VISIT = "visit"
     TODAY = "today"
@@ -43,48 +45,77 @@ class StoryCard:
     """A story on the page."""
 
     listed: ListedStory
-    picture: OncePicture | None
-    spread: SpreadChart | None
-    """None in brief, where nothing of this is shown."""
+    picture: DistinctPicture | None
     new_lines: tuple[tuple[str, str, datetime], ...]
     """Channel, words and time of the newest posts, where the story itself is not new."""
     muted_word: str | None
-    said: frozenset[Feedback]
+    feedback: frozenset[Feedback]
 
     @property
     def is_all_new(self) -> bool:
-        return len(self.listed.new) == len(self.listed.story.posts)
+        return len(self.listed.new) == len(self.listed.story.news)
+
+    @property
+    def wordings(self) -> int:
+        return self.listed.story.count_wordings(self.listed.story.posts)
+
+    @property
+    def repeating(self) -> int:
+        """Channels that only repeat what others say."""
+        return max(0, len(self.listed.story.channel_ids) - self.wordings)
 
 
 async def show(view: TenantView) -> Content:
-    visit, opinions, around = await asyncio.gather(
-        view.own.choices.visit(view.now), view.own.interests.said(), view.own.reading.surroundings()
+    visit, opinions, marks, around = await asyncio.gather(
+        begin_visit(own=view.own, now=view.now),
+        list_feedback(interests=view.own.interests),
+        list_marks(marks=view.own.story_marks),
+        feed_surroundings(own=view.own),
     )
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
-    recent = await recent_stories(
-        _since(view, window, visit),
-        stores=view.stores,
-        now=view.now,
-        seen_at=visit.before_at,
-        folder=folder,
-        mutes=visit.mutes,
-        language=view.language.value,
-        limit=PAGE,
+    opened, beside, checked_at = await asyncio.gather(
+        today.read_today(
+            visit,
+            stores=view.stores,
+            own=view.own,
+            now=view.now,
+            zone=view.zone,
+            since=_since(view, window),
+            folder=folder,
+            language=view.language.value,
+        ),
+        _read_events(view),
+        view.app.recent_checks.get_or_count(
+            view.membership.tenant_id, partial(today.last_checked_at, stores=view.stores), now=view.now
+        ),
     )
+    disputes = await today.load_disputes(opened.stories[:TOLD_IN_FULL], language=view.language.value)
     cards = [
-        _card(listed, visit.mutes.words, opinions, in_full=place < TOLD_IN_FULL)
-        for place, listed in enumerate(recent.stories)
+        _card(story, visit.mutes.words, opinions, in_full=place < TOLD_IN_FULL)
+        for place, story in enumerate(opened.stories)
     ]
     return {
         "cards": cards,
+        "disputes": disputes,
         "told_in_full": TOLD_IN_FULL,
-        "new_count": sum(bool(card.listed.new) for card in cards),
+        "new_count": len(opened.new_stories),
+        "minutes": opened.minutes,
+        "tally": opened.tally,
+        "catch_up": opened.catch_up,
+        "alerts": opened.alerts,
+        "unread_alerts": opened.alerts.count,
+        "changes": [
+            (change, first_changed_sentence(change.pieces)) for change in beside.changes_for(visit.mutes)
+        ],
+        "rising": beside.rising,
+        "checked_at": checked_at,
+        "next_digest_at": opened.next_digest_at,
         "window": window.value,
         "windows": [choice.value for choice in Window],
         "folder": folder,
         "before_at": visit.before_at,
-        "grouping": recent.grouping.value,
+        "grouping": opened.grouping.value,
         "groupings": [choice.value for choice in Grouping],
         "just_muted": next(
             (
@@ -94,51 +125,56 @@ async def show(view: TenantView) -> Content:
             ),
             None,
         ),
+        "marks": marks,
+        "just_marked": latest_mark(marks, now=view.now),
         "around": around,
     }
 
 
+async def _read_events(view: TenantView) -> today.Meanwhile:
+    """At most a minute old: these are the same for everybody in the tenant."""
+    key = (view.membership.tenant_id, view.language.value)
+
+    async def count() -> today.Meanwhile:
+        counting = partial(trends_now, view.now, stores=view.stores, language=view.language.value)
+        rising = await view.app.recent_trends.get_or_count(key, counting, now=view.now)
+        return await today.meanwhile(stores=view.stores, now=view.now, rising=rising)
+
+    return await view.app.recent_events.get_or_count(key, count, now=view.now)
+
+
 async def choose_grouping(view: TenantView) -> Response:
     if view.text("grouping") not in set(Grouping):
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     grouping = Grouping(view.text("grouping"))
-    await view.stores.stories.choose_grouping(grouping)
+    await stories.choose_grouping(grouping, stores=view.stores)
     view.note(grouping=grouping.value)
     return go(view.url("/today"))
 
 
-def _since(view: TenantView, window: Window, visit: Visit) -> datetime:
-    """After a visit the page goes back a day at least:
-    whoever was here an hour ago still finds the stories of the day below the new ones.
-    """
-    local = view.now.astimezone(view.zone)
+def _since(view: TenantView, window: Window) -> datetime | None:
+    """None for the last visit."""
     match window:
         case Window.TODAY:
-            return datetime.combine(local.date(), time(), view.zone)
+            return datetime.combine(view.now.astimezone(view.zone).date(), time(), view.zone)
         case Window.THREE_DAYS:
             return view.now - 3 * DAY
         case Window.WEEK:
             return view.now - 7 * DAY
         case Window.VISIT:
-            return min(visit.before_at, view.now - DAY) if visit.before_at else view.now - 3 * DAY
+            return None
 
 
 def _card(
     listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool
 ) -> StoryCard:
     spoken = " ".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
-    muted_word, reactions = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
+    muted_word, reactions = find_muted_word(spoken, muted_words), feedback_of(listed.story, feedback)
     if not in_full and muted_word is None:
-        return StoryCard(listed, None, None, (), None, reactions)
+        return StoryCard(listed, None, (), None, reactions)
     pictures = pictures_of(listed.story, {})
     newest = sorted(listed.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
-    return StoryCard(
-        listed,
-        pictures[0] if pictures else None,
-        draw_spread(listed.story, height=SMALL_HEIGHT),
-        tuple((post.channel, words_of(post), post.posted_at) for post in newest)
-        if len(listed.new) < len(listed.story.posts)
-        else (),
-        muted_word,
-        reactions,
-    )
+    card = StoryCard(listed, pictures[0] if pictures else None, (), muted_word, reactions)
+    if card.is_all_new:
+        return card
+    return replace(card, new_lines=tuple((post.channel, words_of(post), post.posted_at) for post in newest))

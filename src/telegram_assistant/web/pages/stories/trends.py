@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import partial
 
+from telegram_assistant.features.feed.person_feed import list_mutes
 from telegram_assistant.features.stories.keyword_trends import trends_now
 from telegram_assistant.features.stories.trends import all_trends
 from telegram_assistant.web.views import Content, TenantView
@@ -15,8 +16,10 @@ async def show(view: TenantView) -> Content:
     days = int(view.query("days")) if view.query("days") in map(str, PERIODS) else PERIODS[0]
     language = view.language.value
     counting = partial(trends_now, view.now, stores=view.stores, language=language)
-    live = await view.app.recent_trends.of((view.membership.tenant_id, language), counting, now=view.now)
-    muted = (await view.own.choices.mutes()).stories
+    live = await view.app.recent_trends.get_or_count(
+        (view.membership.tenant_id, language), counting, now=view.now
+    )
+    muted = (await list_mutes(own=view.own)).stories
     trends = await all_trends(
         view.now - timedelta(days=days),
         stores=view.stores,

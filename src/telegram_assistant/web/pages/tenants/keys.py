@@ -9,10 +9,9 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.tenants import keys
 from telegram_assistant.features.tenants.keys import KeyMaker
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.tenants.keys import KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
-from telegram_assistant.web.cursors import read_moment_and_id
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
+from telegram_assistant.web.cursors import read_moment_cursor, write_moment_cursor
+from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, uuid_of
 
 SHOWN_KEYS = 50
 MAX_NAME = 100
@@ -30,7 +29,7 @@ async def create(view: TenantView) -> Content:
         raise Rejected(
             Reason(
                 "key_name_invalid",
-                "give the key a name of at most {max_letters} letters",
+                "give the key a name of at most {max_letters} characters",
                 max_letters=MAX_NAME,
             )
         )
@@ -51,9 +50,12 @@ async def revoke(view: TenantView) -> Response:
 
 
 async def _content(view: TenantView) -> Content:
-    page = await keys.list_keys(keys=view.stores.keys, limit=SHOWN_KEYS, before=_before(view.query("before")))
+    page = await keys.list_keys(
+        keys=view.stores.keys, limit=SHOWN_KEYS, before=read_moment_cursor(view.query("before"))
+    )
     return {
         "page": page,
+        "next": write_moment_cursor(page.next),
         "offered": tuple(scope for scope in KeyScope if scope in view.membership.scopes),
         "lifetimes": LIFETIMES,
         "max_name": MAX_NAME,
@@ -67,9 +69,9 @@ def _scopes(view: TenantView) -> tuple[KeyScope, ...]:
     try:
         scopes = tuple(KeyScope(str(value)) for value in view.form.getlist("scope"))
     except ValueError as error:
-        raise Rejected(DAMAGED) from error
+        raise Rejected(FORM_DAMAGED) from error
     if not scopes:
-        raise Rejected(Reason("key_without_scopes", "choose at least one thing that the key may do"))
+        raise Rejected(Reason("key_without_scopes", "choose at least one permission for the key"))
     return scopes
 
 
@@ -78,10 +80,5 @@ def _expiry(view: TenantView) -> datetime | None:
     if not days:
         return None
     if days not in {str(lifetime) for lifetime in LIFETIMES}:
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     return view.now + timedelta(days=int(days))
-
-
-def _before(text: str) -> KeyCursor | None:
-    place = read_moment_and_id(text)
-    return None if place is None else KeyCursor(*place)

@@ -14,7 +14,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.web.views import Content, TenantView, go, uuid_of
 
-SHOWN = 50
+TENANTS_PER_PAGE = 50
 MAX_WHY_LETTERS = 500
 GIGABYTE = 2**30
 MILLION = 1_000_000
@@ -24,7 +24,9 @@ MAX_TOKENS = 2**63 - 1
 
 async def show(view: TenantView) -> Content:
     operations = view.app.api.tenant_operations
-    page = await tenants.list_tenants(tenants=operations, limit=SHOWN, after=view.query("after") or None)
+    page = await tenants.list_tenants(
+        tenants=operations, limit=TENANTS_PER_PAGE, after=view.query("after") or None
+    )
     return {
         "page": page,
         "risks": await tenants.all_accounts(
@@ -50,14 +52,17 @@ async def suspend(view: TenantView) -> Response:
     if not why.isprintable() or not 0 < len(why) <= MAX_WHY_LETTERS:
         why_needed = Reason(
             "suspension_needs_reason",
-            "say in at most {max_letters} letters why; its people read this",
+            "give the reason in at most {max_letters} characters; its members see it",
             max_letters=MAX_WHY_LETTERS,
         )
         raise Rejected(why_needed)
     view.note(reason=why)
     drop_cached_keys = RateLimits(view.app.redis).drop_cached_keys
     await tenants.suspend_tenant(
-        _chosen(view), why=why, tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
+        _tenant_in_path(view),
+        why=why,
+        tenants=view.app.api.tenant_operations,
+        drop_cached_keys=drop_cached_keys,
     )
     return go(view.url("/operations/tenants"))
 
@@ -65,15 +70,15 @@ async def suspend(view: TenantView) -> Response:
 async def resume(view: TenantView) -> Response:
     drop_cached_keys = RateLimits(view.app.redis).drop_cached_keys
     await tenants.resume_tenant(
-        _chosen(view), tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
+        _tenant_in_path(view), tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
     )
     return go(view.url("/operations/tenants"))
 
 
 async def set_quota(view: TenantView) -> Response:
-    wanted = _bytes(view.text("gigabytes"))
-    view.note(max_bytes=wanted)
-    await tenants.set_media_quota(_chosen(view), wanted, tenants=view.app.api.tenant_operations)
+    max_bytes = _bytes(view.text("gigabytes"))
+    view.note(max_bytes=max_bytes)
+    await tenants.set_media_quota(_tenant_in_path(view), max_bytes, tenants=view.app.api.tenant_operations)
     return go(view.url("/operations/tenants"))
 
 
@@ -81,12 +86,12 @@ async def set_budget(view: TenantView) -> Response:
     micro, tokens = micro_of(view.text("money").strip().replace(",", ".")), _tokens(view.text("tokens"))
     view.note(micro=micro, tokens=tokens)
     await tenants.set_budget(
-        _chosen(view), micro=micro, tokens=tokens, tenants=view.app.api.tenant_operations
+        _tenant_in_path(view), micro=micro, tokens=tokens, tenants=view.app.api.tenant_operations
     )
     return go(view.url("/operations/tenants"))
 
 
-def _chosen(view: TenantView) -> UUID:
+def _tenant_in_path(view: TenantView) -> UUID:
     return uuid_of(view.request.path_params["chosen"])
 
 

@@ -14,7 +14,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.tenants import tenants
 from telegram_assistant.features.understanding import ai_policies, history, spending
 from telegram_assistant.reasons import Reason
-from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
+from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go
 
 SHOWN_DAYS = 30
 SHOWN_CHANNELS = 100
@@ -33,7 +33,7 @@ class DayBar:
 async def show(view: TenantView) -> Content:
     settings, since = view.app.settings, view.now - timedelta(days=SHOWN_DAYS)
     receivers = ai_policies.receivers(settings)
-    page = await ai_policies.policies(stores=view.stores, limit=SHOWN_CHANNELS, after=_after(view))
+    page = await ai_policies.policies(stores=view.stores, limit=SHOWN_CHANNELS, after=_read_cursor(view))
     spent = await spending.usage(since, stores=view.stores, prices=settings.ai.prices)
     days = view.query("days")
     return {
@@ -48,7 +48,7 @@ async def show(view: TenantView) -> Content:
         "bars": _bars(spent.lines, first=since.date(), last=view.now.date()),
         "by_provider": _sums((line.provider, line.micro) for line in spent.lines),
         "by_purpose": _sums((line.purpose, line.micro) for line in spent.lines),
-        "saved": await history.saved_posts(spent.lines, since=since, stores=view.stores),
+        "saved": await history.count_saved_posts(spent.lines, since=since, stores=view.stores),
         "days": days,
         "price": await history.price_history(
             _number(days), stores=view.stores, settings=settings, now=view.now
@@ -76,7 +76,7 @@ async def choose_policies(view: TenantView) -> Response:
         [ChannelId(_number(str(value))) for value in view.form.getlist("channel")],
     )
     if not channel_ids:
-        raise Rejected(Reason("no_channel_marked", "mark at least one channel first"))
+        raise Rejected(Reason("no_channel_marked", "select at least one channel first"))
     await ai_policies.choose_policy(channel_ids, policy, stores=view.stores)
     view.note(policy=policy.value, channels=len(channel_ids))
     return go(view.url("/ai?done=saved#channels"))
@@ -117,11 +117,11 @@ def _policy(view: TenantView) -> AiPolicy:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > len(str(2**63)):
-        raise Rejected(DAMAGED)
+        raise Rejected(FORM_DAMAGED)
     return int(text)
 
 
-def _after(view: TenantView) -> ChannelId | None:
+def _read_cursor(view: TenantView) -> ChannelId | None:
     return ChannelId(_number(view.query("after"))) if view.query("after") else None
 
 

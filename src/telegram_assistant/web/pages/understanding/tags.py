@@ -6,13 +6,17 @@ from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.web.cursors import read_cursor, write_cursor
 from telegram_assistant.web.views import Content, TenantView
 
-SHOWN = 80
-PAGE = 30
+MAX_TAGS = 80
+POSTS_PER_PAGE = 30
 
 
 async def show(view: TenantView) -> Content:
     used = await recently_used(
-        view.membership.tenant_id, recent=view.app.recent_tags, stores=view.stores, now=view.now, limit=SHOWN
+        view.membership.tenant_id,
+        recent=view.app.recent_tags,
+        stores=view.stores,
+        now=view.now,
+        limit=MAX_TAGS,
     )
     return {"used": used, "most": max((tag.posts for tag in used), default=1)}
 
@@ -21,9 +25,9 @@ async def show_posts(view: TenantView) -> Content:
     name = view.request.path_params["tag"]
     after = read_cursor(view.query("after"))
     tagged = await find_by_tag(
-        name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after
+        name, since=view.now - MAX_WINDOW, stores=view.stores, limit=POSTS_PER_PAGE, before=after
     )
-    posts = await view.own.reading.some(tagged.posts)
+    posts = await person_feed.read_posts(tagged.posts, own=view.own)
     return {
         "tag": name,
         "entries": person_feed.entries_of(posts, Mutes()),

@@ -1,44 +1,61 @@
-"""The inbox of alerts: unread first, each with its post as it is now."""
+"""The inbox of alerts: a line each, by the day of what has happened, with its post as it is now."""
+
+from datetime import date
+from functools import partial
+from itertools import groupby
 
 from starlette.responses import Response
 
 from telegram_assistant.domain.watches.watch import AlertKind
-from telegram_assistant.features.watches.alerts import find_alert, link_of_alert, newest_alerts, see_alerts
+from telegram_assistant.features.watches.alerts import find_alert, link_of_alert, see_alerts
 from telegram_assistant.features.watches.headlines import headline_of
-from telegram_assistant.stores.postgres.watches.alerts import AlertCursor
-from telegram_assistant.web.cursors import read_moment_and_id
+from telegram_assistant.features.watches.inbox import InboxLine, read_inbox
+from telegram_assistant.features.watches.watches import list_watches
+from telegram_assistant.web.cursors import read_moment_cursor, write_moment_cursor
 from telegram_assistant.web.views import Content, TenantView, go, moment_of, uuid_of
 
-PAGE = 30
+ALERTS_PER_PAGE = 30
 
 
 async def show(view: TenantView) -> Content:
     is_all, watch = view.query("show") == "all", view.query("watch")
     watch_id = uuid_of(watch) if watch else None
-    page = await newest_alerts(
+    page = await read_inbox(
         stores=view.stores,
-        limit=PAGE,
+        limit=ALERTS_PER_PAGE,
         watch_id=watch_id,
         unread_only=not is_all,
-        after=_after(view.query("after")),
+        after=read_moment_cursor(view.query("after")),
     )
+    raised_until = page.raised_until
     return {
-        "alerts": [(alert, headline_of(alert), link_of_alert(alert)) for alert in page.alerts],
-        "next": f"{page.next.created_at.isoformat()}_{page.next.alert_id}" if page.next else None,
-        "watches": await view.stores.watches.all(),
+        "days": [
+            (day, [(line, headline_of(line.alert), link_of_alert(line.alert)) for line in lines])
+            for day, lines in groupby(page.lines, key=partial(_day_of, view))
+        ],
+        "next": write_moment_cursor(page.next),
+        "watches": await list_watches(stores=view.stores),
         "watch_id": watch_id,
         "is_all": is_all,
-        "until": page.alerts[0].created_at.isoformat() if page.alerts else "",
+        "until": raised_until.isoformat() if raised_until else "",
+        "today": view.now.astimezone(view.zone).date(),
     }
 
 
+def _day_of(view: TenantView, line: InboxLine) -> date:
+    return line.alert.happened_at.astimezone(view.zone).date()
+
+
 async def open_one(view: TenantView) -> Response:
-    """Marks the alert as seen and shows what it is about: a post, a story, or a silent channel."""
+    """Marks the alert as seen and shows what it is about: a post, its diff, a story or a silent channel."""
     alert = await find_alert(uuid_of(view.request.path_params["alert"]), stores=view.stores)
     await see_alerts([alert.alert_id], stores=view.stores, by=view.person.name, until=view.now)
     if alert.post_id is None:
         return go(view.url(f"/channels/{alert.channel_id}"))
-    return go(view.url(f"/{'story' if alert.kind is AlertKind.GROWN else 'post'}/{alert.post_id}"))
+    if alert.kind in {AlertKind.GROWN, AlertKind.FOLLOWED}:
+        return go(view.url(f"/story/{alert.post_id}"))
+    versions = "#versions" if alert.kind is AlertKind.EDITED else ""
+    return go(view.url(f"/post/{alert.post_id}{versions}"))
 
 
 async def mark_seen(view: TenantView) -> Response:
@@ -51,8 +68,3 @@ async def mark_seen(view: TenantView) -> Response:
         until=view.now if chosen else moment_of(view.text("until")),
     )
     return go(view.url("/alerts"))
-
-
-def _after(text: str) -> AlertCursor | None:
-    place = read_moment_and_id(text)
-    return None if place is None else AlertCursor(*place)

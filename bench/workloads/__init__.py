@@ -1,0 +1,1 @@
+"""What benchmarks measure with: worlds, texts, loads and readers."""

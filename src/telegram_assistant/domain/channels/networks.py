@@ -1,0 +1,141 @@
+"""Which channels speak with one voice: networks of one owner repeat each other word for word, in both
+directions, or sign their posts with the same invitation.
+
+An agency and those who copy it are no network: there the words go in one direction.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.posts.near_copies import content_of
+
+MIN_REPEATED = 8
+MIN_SHARE = 0.07
+"""Of the smaller channel's posts, what both have word for word."""
+MIN_BACK = 0.2
+"""Of what two channels have word for word, the share that goes in the rarer direction."""
+MIN_NEIGHBOURS = 0.5
+"""Of everything that one of them has word for word with anybody, the share that is with the other."""
+MIN_SIGNED = 0.2
+"""The share of a channel's posts that have its invitation."""
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedPost:
+    """A text that two channels may have."""
+
+    channel_id: ChannelId
+    posted_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedChannel:
+    """How many of a channel's posts have this invitation link."""
+
+    channel_id: ChannelId
+    invitation: str
+    signed: int
+    posts: int
+
+
+@dataclass(frozen=True, slots=True)
+class SisterChannel:
+    """Another channel of the same network."""
+
+    channel_id: ChannelId
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedPosts:
+    """How many posts of `later` say within a day, word for word, what `earlier` had said."""
+
+    earlier: ChannelId
+    later: ChannelId
+    count: int
+
+
+def find_networks(
+    repeated: Iterable[RepeatedPosts],
+    posts: Mapping[ChannelId, int],
+    signed: Iterable[tuple[ChannelId, ChannelId]] = (),
+) -> dict[ChannelId, ChannelId]:
+    """The owner of every channel that is in a network, named by its oldest channel id.
+
+    `posts` counts each channel's posts of the same days; `signed` are channels that sign alike.
+    """
+    directions: dict[tuple[ChannelId, ChannelId], int] = {}
+    neighbours: Counter[ChannelId] = Counter()
+    for pair in repeated:
+        directions[pair.earlier, pair.later] = pair.count
+        neighbours[pair.earlier] += pair.count
+        neighbours[pair.later] += pair.count
+    together = defaultdict[ChannelId, set[ChannelId]](set)
+    for first, second in {(min(pair), max(pair)) for pair in directions}:
+        there, back = directions.get((first, second), 0), directions.get((second, first), 0)
+        if _are_sisters(
+            there, back, min(posts.get(first, 0), posts.get(second, 0)), neighbours[first], neighbours[second]
+        ):
+            together[first].add(second)
+            together[second].add(first)
+    for first, second in signed:
+        together[first].add(second)
+        together[second].add(first)
+    return _name_components(together)
+
+
+def count_repeated(posts: Iterable[CopiedPost]) -> tuple[RepeatedPosts, ...]:
+    """Of posts, oldest first: how often a channel says within a day what another one had said; of several
+    channels with the same words, each has them from all that were earlier.
+    """
+    by_content = defaultdict[bytes, dict[ChannelId, datetime]](dict)
+    counted: Counter[tuple[ChannelId, ChannelId]] = Counter()
+    for post in posts:
+        earlier = by_content[content_of(post.text)]
+        before = earlier.get(post.channel_id)
+        if before is not None and post.posted_at - before <= DAY:
+            continue
+        counted.update(
+            (channel, post.channel_id)
+            for channel, at in earlier.items()
+            if channel != post.channel_id and post.posted_at - at <= DAY
+        )
+        earlier[post.channel_id] = post.posted_at
+    return tuple(RepeatedPosts(earlier, later, count) for (earlier, later), count in counted.items())
+
+
+def pair_signed(signed: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, ChannelId], ...]:
+    """Channels that sign with the same invitation, each with the next one."""
+    by_invitation = defaultdict[str, set[ChannelId]](set)
+    for channel in signed:
+        if channel.signed >= MIN_SIGNED * channel.posts:
+            by_invitation[channel.invitation].add(channel.channel_id)
+    return tuple(pair for channels in by_invitation.values() for pair in pairwise(sorted(channels)))
+
+
+def _are_sisters(there: int, back: int, posts: int, neighbours: int, others_neighbours: int) -> bool:
+    both = there + back
+    return (
+        both >= MIN_REPEATED
+        and both >= MIN_SHARE * posts
+        and min(there, back) >= MIN_BACK * both
+        and both >= MIN_NEIGHBOURS * min(neighbours, others_neighbours)
+    )
+
+
+def _name_components(together: Mapping[ChannelId, set[ChannelId]]) -> dict[ChannelId, ChannelId]:
+    owners: dict[ChannelId, ChannelId] = {}
+    for channel in sorted(together):
+        waiting = [channel]
+        while waiting:
+            member = waiting.pop()
+            if member not in owners:
+                owners[member] = channel
+                waiting.extend(together[member])
+    return owners

@@ -1,0 +1,1 @@
+"""What leaves the pages: copies with their sources, and public links."""

@@ -1,0 +1,129 @@
+"""Which posts of a story are in the same words, and how many speak for themselves.
+
+Forwards, copies, near copies and translations of a post are one wording with it. Channels of one owner speak
+with one voice (`domain/channels/networks.py`). Nothing here says that two wordings are independent of each
+other: most retell one source.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.posts.near_copies import word_pairs
+from telegram_assistant.domain.stories.story import Link, LinkKind
+
+SAME_WORDING = frozenset({LinkKind.FORWARD, LinkKind.ALBUM, LinkKind.COPY, LinkKind.TRANSLATION})
+NEAR_COPY = 0.7
+"""The share of the shorter text's word pairs that a near copy has."""
+MAX_COMPARED = 120
+"""Different texts of a story that are compared with each other; later ones are wordings of their own."""
+MAX_CACHED_TEXTS = 2_000
+"""Some 6 KB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordedPost:
+    """What is asked of a post. `origin` is the post that it was forwarded from, seen or not."""
+
+    post_id: PostId
+    text: str
+    origin: PostId | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """The wordings and owners of a story's posts."""
+
+    wordings: Mapping[PostId, PostId]
+    """By post: the first post of the story in the same words."""
+    owners: Mapping[ChannelId, ChannelId]
+    """Of channels in a network: the channel that names it."""
+
+    def count(self, posts: Iterable[PostId]) -> int:
+        """How many of the posts are in words of their own, by different owners."""
+        wordings, owners = set[PostId](), set[ChannelId]()
+        for post in posts:
+            wording = self.wordings.get(post, post)
+            owner = self.owner_of(post.channel_id)
+            if wording not in wordings and owner not in owners:
+                wordings.add(wording)
+                owners.add(owner)
+        return len(wordings)
+
+    def count_owners(self, posts: Iterable[PostId]) -> int:
+        return len({self.owner_of(post.channel_id) for post in posts})
+
+    def owner_of(self, channel_id: ChannelId) -> ChannelId:
+        """The channel that names its network, or the channel itself."""
+        return self.owners.get(channel_id, channel_id)
+
+
+def find_wordings(posts: Sequence[WordedPost], follows: Mapping[PostId, Link]) -> dict[PostId, PostId]:
+    """For each post, oldest first, the first one in the same words.
+
+    `follows` has the surest link of a post to an earlier one.
+    """
+    root = {post.post_id: post.post_id for post in posts}
+
+    def find(post: PostId) -> PostId:
+        while root[post] != post:
+            root[post] = root[root[post]]
+            post = root[post]
+        return post
+
+    order = {post.post_id: place for place, post in enumerate(posts)}
+    languages = {post.post_id: post.language for post in posts}
+
+    def join(post: PostId, other: PostId) -> None:
+        earlier, later = sorted((find(post), find(other)), key=order.__getitem__)
+        root[later] = earlier
+
+    origins: dict[PostId, PostId] = {}
+    for post in posts:
+        link = follows.get(post.post_id)
+        if (
+            link is not None
+            and link.other in root
+            and _has_same_words(post, link, languages[find(link.other)])
+        ):
+            join(post.post_id, link.other)
+        if post.origin is not None:
+            join(post.post_id, origins.setdefault(post.origin, post.post_id))
+            if post.origin in root:
+                join(post.post_id, post.origin)
+    for post_id, other_id in _near_copies(posts):
+        join(post_id, other_id)
+    return {post_id: find(post_id) for post_id in root}
+
+
+def _has_same_words(post: WordedPost, link: Link, first: str | None) -> bool:
+    """`first` is the language in which the other words appeared. Nobody translates a translation back: a post
+    in that language tells the same in words of its own.
+    """
+    is_back = link.kind is LinkKind.TRANSLATION and first is not None and first == post.language
+    return link.kind in SAME_WORDING and not is_back
+
+
+def _near_copies(posts: Sequence[WordedPost]) -> Iterable[tuple[PostId, PostId]]:
+    compared: dict[frozenset[int], PostId] = {}
+    for post in posts:
+        pairs = _pairs(post.text)
+        if not pairs:
+            continue
+        same = compared.get(pairs)
+        if same is not None:
+            yield post.post_id, same
+            continue
+        for other_pairs, other in compared.items():
+            if len(pairs & other_pairs) >= NEAR_COPY * min(len(pairs), len(other_pairs)):
+                yield post.post_id, other
+        if len(compared) < MAX_COMPARED:
+            compared[pairs] = post.post_id
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _pairs(text: str) -> frozenset[int]:
+    """Hashes, which take a tenth of the memory; Python salts them, so no author chooses equal ones."""
+    return frozenset(map(hash, word_pairs(text)))

@@ -1,0 +1,161 @@
+"""The records of channels: counts them for a tenant from the posts that it sees, and shows the posts behind
+each number.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import batched
+
+from telegram_assistant.domain.channels.record import (
+    ChannelRecord,
+    RecordedPost,
+    RecordFact,
+    first_report,
+    pairs_of_owners,
+    tellers_of,
+)
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.stories.visible import VisibleStory
+from telegram_assistant.features.channels.channels import get_followed
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.channels.records import PostBehindNumber
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial
+from telegram_assistant.summaries.denials import corrects_openly, denial_in, is_denied_by
+
+PERIOD = timedelta(days=30)
+STORIES_AT_ONCE = 100
+CHANNELS_AT_ONCE = 20
+MAX_LISTED = 200
+"""Posts behind one number that are listed, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryFacts:
+    """What stories say about the channels that tell them."""
+
+    stories: Counter[ChannelId]
+    posts: tuple[RecordedPost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPosts:
+    """The posts behind a number of a channel's record."""
+
+    channel: FollowedChannel
+    record: ChannelRecord | None
+    """None: not counted yet."""
+    posts: tuple[PostBehindNumber, ...]
+
+
+async def count_records(*, stores: TenantStores, now: datetime) -> int:
+    """Replaces the records of a tenant. Returns how many channels were counted."""
+    since = now - PERIOD
+    facts = StoryFacts(Counter(), ())
+    for story_ids in batched(await stores.records.find_stories(since, now), STORIES_AT_ONCE):
+        material = await stores.stories.some(story_ids, until=now)
+        read = await asyncio.to_thread(_read_stories, material, since)
+        facts = StoryFacts(facts.stories + read.stories, facts.posts + read.posts)
+    records: list[ChannelRecord] = []
+    posts = list(facts.posts)
+    followed = [channel.channel_id for channel in await stores.followed.channels() if channel.active]
+    for channels in batched(followed, CHANNELS_AT_ONCE):
+        counted, corrections = await _count_channels(channels, stores=stores, since=since, now=now)
+        records += counted
+        posts += corrections
+    counts = Counter((post.fact, post.post.channel_id) for post in set(posts))
+    await stores.records.keep([_complete(record, facts.stories, counts) for record in records], posts)
+    return len(records)
+
+
+async def load_records(
+    channels: Collection[ChannelId], *, stores: TenantStores
+) -> Mapping[ChannelId, ChannelRecord]:
+    """The records of these channels; those that were not counted yet have none."""
+    return await stores.records.some(channels) if channels else {}
+
+
+async def load_record(
+    channel_id: ChannelId, *, stores: TenantStores
+) -> tuple[FollowedChannel, ChannelRecord | None]:
+    """Raises Missing if the tenant does not follow the channel; no record: not counted yet."""
+    channel = await get_followed(channel_id, followed=stores.followed)
+    return channel, (await stores.records.some([channel_id])).get(channel_id)
+
+
+async def posts_behind_number(
+    channel_id: ChannelId, fact: RecordFact, *, stores: TenantStores, limit: int = MAX_LISTED
+) -> RecordPosts:
+    """Raises Missing if the tenant does not follow the channel."""
+    channel, record = await load_record(channel_id, stores=stores)
+    if record is None:
+        return RecordPosts(channel, None, ())
+    return RecordPosts(channel, record, await stores.records.posts_behind(record, fact, limit=limit))
+
+
+def _read_stories(material: StoryMaterial, since: datetime) -> StoryFacts:
+    stories = Counter[ChannelId]()
+    posts: list[RecordedPost] = []
+    for story in material.stories():
+        tellers = tellers_of(story, since)
+        stories.update(tellers)
+        if tellers:
+            posts += _facts_of(story)
+    return StoryFacts(stories, tuple(posts))
+
+
+def _facts_of(story: VisibleStory) -> Sequence[RecordedPost]:
+    first = first_report(story)
+    denials = {post.post_id: denial for post in story.posts if (denial := denial_in(post.text))}
+    denying = [post for post in story.posts if post.post_id in denials]
+    denied = {
+        earlier.post_id: RecordedPost(RecordFact.DENIED, earlier.post_id, post.post_id)
+        for earlier, post in reversed(list(pairs_of_owners(story, denying)))
+        if is_denied_by(earlier.text, denials[post.post_id])
+    }
+    return [*([first] if first else []), *denied.values()]
+
+
+async def _count_channels(
+    channels: Sequence[ChannelId], *, stores: TenantStores, since: datetime, now: datetime
+) -> tuple[list[ChannelRecord], list[RecordedPost]]:
+    counted = await stores.records.count_posts(since, now, channels)
+    candidates = await stores.records.find_corrections(since, now, channels)
+    corrected = {post_id for post_id, text in candidates if corrects_openly(text)}
+    edited = Counter(
+        post_id.channel_id
+        for post_id in await stores.records.find_edits(since, now, channels)
+        if post_id not in corrected
+    )
+    records = [
+        ChannelRecord(
+            channel_id=counts.channel_id,
+            since=counts.since,
+            counted_at=now,
+            posts=counts.posts,
+            forwarded=counts.forwarded,
+            copied=counts.copied,
+            edited=edited[counts.channel_id],
+            deleted=counts.deleted,
+        )
+        for counts in counted
+    ]
+    return records, [RecordedPost(RecordFact.CORRECTED, post_id) for post_id in sorted(corrected)]
+
+
+def _complete(
+    record: ChannelRecord,
+    stories: Mapping[ChannelId, int],
+    counts: Mapping[tuple[RecordFact, ChannelId], int],
+) -> ChannelRecord:
+    channel_id = record.channel_id
+    return replace(
+        record,
+        stories=stories.get(channel_id, 0),
+        first=counts.get((RecordFact.FIRST, channel_id), 0),
+        corrected=counts.get((RecordFact.CORRECTED, channel_id), 0),
+        denied=counts.get((RecordFact.DENIED, channel_id), 0),
+    )

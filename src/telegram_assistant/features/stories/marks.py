@@ -1,0 +1,108 @@
+"""What a person does with a story: save it, be done with it, follow it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.ids import PostId, TenantId
+from telegram_assistant.domain.stories.marks import Mark, StoryMark
+from telegram_assistant.domain.stories.visible import VisibleStory
+from telegram_assistant.errors import Missing
+from telegram_assistant.features.stories.stories import visible_stories, visible_story
+from telegram_assistant.features.stories.telling import StoryTelling, tell
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stories.marks import FollowedStory, PersonStoryMarks, StoryFollowers
+
+UNDO_OFFERED = timedelta(minutes=2)
+"""How long pages offer to take back the last mark; its own button does so always."""
+NOT_MARKED = Reason("story_not_marked", "you have not put this mark on the story")
+
+
+async def mark_story(post_id: PostId, mark: Mark, *, stores: TenantStores, marks: PersonStoryMarks) -> None:
+    """Marks the story of this post. Raises Missing if the post is not visible, or is in no story."""
+    story = await visible_story(post_id, stores=stores)
+    headline = (await asyncio.to_thread(tell, story)).headline
+    await marks.put([post.post_id for post in story.posts], mark, headline=headline)
+
+
+async def unmark_story(post_id: PostId, mark: Mark, *, stores: TenantStores, marks: PersonStoryMarks) -> None:
+    """Takes a mark off the story of this post. Raises Missing if it has none."""
+    try:
+        posts = [post.post_id for post in (await visible_story(post_id, stores=stores)).posts]
+    except Missing:
+        posts = [post_id]
+    if not await marks.remove(posts, mark):
+        raise Missing(NOT_MARKED)
+
+
+async def list_marks(*, marks: PersonStoryMarks) -> tuple[StoryMark, ...]:
+    """The newest first."""
+    return await marks.newest()
+
+
+def latest_mark(marks: Sequence[StoryMark], *, now: datetime) -> StoryMark | None:
+    """The last mark, as long as pages offer to take it back."""
+    return marks[0] if marks and now - marks[0].marked_at < UNDO_OFFERED else None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedStory:
+    """A story with the mark that brought it to a list."""
+
+    mark: StoryMark
+    story: VisibleStory
+    telling: StoryTelling
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedPage:
+    """Stories with a mark, the last marked first; `next` is None on the last page."""
+
+    stories: tuple[MarkedStory, ...]
+    next: datetime | None
+
+
+async def marked_stories(
+    mark: Mark,
+    *,
+    stores: TenantStores,
+    marks: PersonStoryMarks,
+    limit: int,
+    before: datetime | None = None,
+    language: str | None = None,
+) -> MarkedPage:
+    """Stories that the person marked so and still sees, as they are told now."""
+    newest = await marks.newest(mark=mark, limit=limit + 1, before=before)
+    page = newest[:limit]
+    stories = await visible_stories([story_mark.post_id for story_mark in page], stores=stores)
+
+    def tell_each() -> tuple[MarkedStory, ...]:
+        return tuple(
+            MarkedStory(story_mark, story, tell(story, language=language))
+            for story_mark in page
+            if (story := stories.get(story_mark.post_id))
+        )
+
+    return MarkedPage(await asyncio.to_thread(tell_each), page[-1].marked_at if len(newest) > limit else None)
+
+
+async def raise_followed(*, followers: StoryFollowers, tenant: Callable[[TenantId], TenantStores]) -> int:
+    """Raises an alert for each new post, no copy, of a story that somebody follows: as their tenant sees it.
+
+    Returns how many are new.
+    """
+    by_tenant: dict[TenantId, list[FollowedStory]] = {}
+    for followed in await followers.list_changed():
+        by_tenant.setdefault(followed.tenant_id, []).append(followed)
+    raised = 0
+    for tenant_id, followed_stories in by_tenant.items():
+        stories = await visible_stories(
+            [followed.post_id for followed in followed_stories], stores=tenant(tenant_id)
+        )
+        for followed in followed_stories:
+            story = stories.get(followed.post_id)
+            news = story.news_since(followed.followed_at) if story else ()
+            raised += await followers.raise_alerts(followed, news)
+    return raised

@@ -1,0 +1,1 @@
+"""Stores of public links."""

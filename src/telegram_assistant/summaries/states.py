@@ -1,0 +1,183 @@
+"""The newest state of a story: the sentence that says what became of it, and the newest thing that was said.
+
+A change of state must pass a strict test, because most later posts tell the same again in other words; then
+it becomes the headline. Anything else that is new and no copy is one line.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from itertools import pairwise
+
+from telegram_assistant.language.names import names_in
+from telegram_assistant.language.parsed_text import (
+    ParsedText,
+    fold,
+    goes_on,
+    is_whole,
+    parse_text,
+    tells_before,
+)
+from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.summaries.change_words import change_words_in
+from telegram_assistant.summaries.cleaning import CleanPost
+from telegram_assistant.summaries.disputes import is_grown, words_around
+from telegram_assistant.summaries.values import CitedSentence, LatestSentence
+
+NEAR_COPY = 0.6
+"""A post that has so many of the word pairs of another one, of the shorter one's, repeats it."""
+SAID = 0.9
+"""A sentence of which another post has so many word pairs was said there."""
+MIN_NEW_WORDS = 3
+MIN_SHARED_WORDS = 2
+MIN_AFTER_FIRST = timedelta(minutes=20)
+FIRST_SENTENCES = 2
+MIN_WORDS, MAX_WORDS = 3, 30
+MIN_CONTENT = 2
+"""Words that say something; "Back to this." has one."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSentence:
+    """A sentence among the first two of its post that adds to all earlier posts."""
+
+    text: str
+    post: CleanPost
+    earlier: Sequence[CleanPost]
+    """The posts before it."""
+
+    @property
+    def line(self) -> LatestSentence:
+        story_post = self.post.post
+        return LatestSentence(self.text, (story_post.post_id,), story_post.channel, story_post.posted_at)
+
+
+def find_latest(posts: Sequence[CleanPost]) -> NewSentence | None:
+    """The sentence of the newest post that tells something new; posts are given oldest first."""
+    return next(_new_sentences(posts), None)
+
+
+def find_state(posts: Sequence[CleanPost], headline: CitedSentence) -> NewSentence | None:
+    """The newest sentence that says that the state changed since the headline was written."""
+    own = next(post for post in posts if post.post.post_id == headline.posts[0])
+    title = parse_text(headline.text)
+    has_newer_number = False
+    for fact in _new_sentences(posts):
+        posted_at = fact.post.post.posted_at
+        if posted_at <= own.post.posted_at:
+            return None
+        numbers = quantities_in(fact.text).all
+        is_outdated = bool(numbers) and has_newer_number
+        is_late = posted_at - posts[0].post.posted_at >= MIN_AFTER_FIRST
+        if is_late and not is_outdated and _changes_state(fact, title):
+            return fact
+        has_newer_number |= bool(numbers)
+    return None
+
+
+def _new_sentences(posts: Sequence[CleanPost]) -> Iterator[NewSentence]:
+    """One of each post at most, the newest first; none of the first post."""
+    for place in range(len(posts) - 1, 0, -1):
+        post, earlier = posts[place], posts[:place]
+        has_same_words = _has_same_words(post, earlier)
+        is_copy = any(is_near_copy(post.text, other.text) for other in earlier)
+        sentences = (post.headline, *post.sentences) if post.headline else post.sentences
+        fresh = next(
+            (
+                text
+                for text in sentences[:FIRST_SENTENCES]
+                if _can_stand(text)
+                and not _was_said(text, earlier)
+                and (
+                    _tells_growth(text, earlier)
+                    if has_same_words
+                    else _tells_change(text, earlier) or (not is_copy and _is_new(text, earlier))
+                )
+            ),
+            None,
+        )
+        if fresh is not None:
+            yield NewSentence(fresh, post, earlier)
+
+
+def _has_same_words(post: CleanPost, earlier: Sequence[CleanPost]) -> bool:
+    """Whether it is in the words of an earlier post, perhaps under another headline."""
+    wordings = {other.post.wording or other.post.post_id for other in earlier}
+    body = "\n".join(post.sentences)
+    return post.post.wording in wordings or (
+        bool(post.headline) and any(is_near_copy(body, other.text) for other in earlier)
+    )
+
+
+def _was_said(text: str, earlier: Sequence[CleanPost]) -> bool:
+    """Whether an earlier post has the sentence, even where cleaning takes it for an opening."""
+    pairs = word_pairs_of(text)
+    return any(len(pairs & word_pairs_of(post.post.text)) >= SAID * len(pairs) for post in earlier)
+
+
+def _can_stand(text: str) -> bool:
+    parsed = parse_text(text)
+    return (
+        MIN_WORDS <= len(parsed.words) <= MAX_WORDS
+        and len(parsed.content) >= MIN_CONTENT
+        and not goes_on(parsed)
+        and is_whole(text)
+        and not tells_before(text)
+        and not text.endswith(("?", "…"))
+    )
+
+
+def _is_new(text: str, earlier: Sequence[CleanPost]) -> bool:
+    """Whether it has a new number or name, three new words, or two that are half of those beside names."""
+    known = frozenset[str]().union(*(parse_text(post.text).readings for post in earlier))
+    own_words = words_around(text)
+    new_words = [word for word in own_words if not word.readings & known]
+    return (
+        len(new_words) >= MIN_NEW_WORDS
+        or len(new_words) >= max(MIN_CONTENT, len(own_words) / 2)
+        or not _facts_in(text) <= frozenset[str | float]().union(*(_facts_in(post.text) for post in earlier))
+    )
+
+
+@lru_cache(maxsize=4_000)
+def _facts_in(text: str) -> frozenset[str | float]:
+    return frozenset((*names_in(text), *(quantity.value for quantity in quantities_in(text).all)))
+
+
+def _changes_state(fact: NewSentence, headline: ParsedText) -> bool:
+    if not _tells_change(fact.text, fact.earlier) or not _is_new(fact.text, fact.earlier):
+        return False
+    shared = [word for word in parse_text(fact.text).content if word.readings & headline.readings]
+    return len(shared) >= MIN_SHARED_WORDS
+
+
+def _tells_change(text: str, earlier: Sequence[CleanPost]) -> bool:
+    """Whether it has words of change and none that an earlier post has, or a number that grew to it."""
+    changes = change_words_in(parse_text(text))
+    is_changed = bool(changes) and not changes & _earlier_changes(tuple(post.text for post in earlier))
+    return is_changed or _tells_growth(text, earlier)
+
+
+def _tells_growth(text: str, earlier: Sequence[CleanPost]) -> bool:
+    """Whether it has a number that grew to it since the earlier posts."""
+    grown = {quantity.value for quantity in quantities_in(text).all if is_grown(text, quantity)}
+    return bool(grown) and not any(grown & _facts_in(post.text) for post in earlier)
+
+
+@lru_cache(maxsize=200)
+def _earlier_changes(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset[str]().union(*(change_words_in(parse_text(text)) for text in texts))
+
+
+def is_near_copy(text: str, other: str) -> bool:
+    mine, theirs = word_pairs_of(text), word_pairs_of(other)
+    shorter = min(len(mine), len(theirs))
+    return shorter > 0 and len(mine & theirs) >= NEAR_COPY * shorter
+
+
+@lru_cache(maxsize=4_000)
+def word_pairs_of(text: str) -> frozenset[tuple[str, str]]:
+    return frozenset(pairwise(_WORD.findall(fold(text))))

@@ -1,0 +1,44 @@
+"""Which sentences of a post are its own, and which can be quoted."""
+
+import pytest
+
+from telegram_assistant.summaries.cleaning import clean_post
+from tests.summaries.test_summary import post as make_story_post
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Read us without a tunnel here: sho.rt/riverdaily",
+        "Читайте нас без блокировок здесь: https://example.org/olkhov",
+        "Подробности по ссылке https://example.org/olkhov",
+    ],
+)
+def test_a_line_that_leads_elsewhere_is_no_sentence_of_a_post(line: str) -> None:
+    post = clean_post(make_story_post(1, "Мост в Ольхове закрыли до апреля.\n" + line))
+    assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
+
+
+def test_a_byline_is_no_sentence_of_a_post() -> None:
+    byline = "Корреспондент Анна Белова специально для Ольховских вестей"
+    post = clean_post(make_story_post(1, f"Мост в Ольхове закрыли до апреля.\n{byline}"))
+    assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
+
+
+def test_an_address_within_a_sentence_does_not_hide_what_it_says() -> None:
+    post = clean_post(make_story_post(1, "Мост в Ольхове https://example.org/olkhov закрыли до апреля."))
+    assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
+
+
+@pytest.mark.parametrize("marks", [("• ", "• "), ("▪️", "▪️"), ("1. ", "2) "), ("— ", "— ")])
+def test_items_of_a_list_are_not_quoted_but_support_what_others_say(marks: tuple[str, str]) -> None:
+    items = ["Сварщик получает до 500 тысяч рублей.", "Слесарь получает до 350 тысяч рублей."]
+    listed = "\n".join(mark + item for mark, item in zip(marks, items, strict=True))
+    post = clean_post(make_story_post(1, f"Завод в Ольхове назвал зарплаты рабочих.\n{listed}"))
+    assert post.sentences == ("Завод в Ольхове назвал зарплаты рабочих.",)
+    assert items[0] in post.text
+
+
+def test_a_number_at_the_beginning_of_a_line_is_no_item() -> None:
+    text = "12.5 млн рублей получит Ольхов.\n24.11 деньги пришли в город."
+    assert len(clean_post(make_story_post(1, text)).sentences) == 2

@@ -1,0 +1,112 @@
+"""The newest state of a story, and the newest thing that was said of it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.language.parsed_text import parse_text
+from telegram_assistant.summaries.change_words import change_words_in
+from telegram_assistant.summaries.summary import summarise
+from telegram_assistant.summaries.values import StoryPost, StorySummary
+
+NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
+CLOSED = "Мост в Ольхове закрыли до апреля.\n\nГрузовики едут в объезд через Туманск."
+REOPENED = "Мост в Ольхове снова открыт: машины пошли утром."
+CLOSED_ENGLISH = "The bridge in Elmstead is shut for lorries.\n\nThe detour takes an hour."
+REOPENED_ENGLISH = "The bridge in Elmstead has reopened: cars are crossing since the morning."
+
+
+def story(*posts: tuple[int, int, str], is_one_wording: bool = False) -> StorySummary:
+    """Of posts, each with its channel and its minute."""
+    ids = [PostId(ChannelId(channel), MessageId(100 + minutes)) for channel, minutes, _ in posts]
+    summary = summarise(
+        [
+            StoryPost(
+                post_id=post_id,
+                channel=f"Канал {channel}",
+                text=text,
+                posted_at=NOON + timedelta(minutes=minutes),
+                wording=ids[0] if is_one_wording else None,
+            )
+            for post_id, (channel, minutes, text) in zip(ids, posts, strict=True)
+        ]
+    )
+    assert summary is not None
+    return summary
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(CLOSED, REOPENED), (CLOSED_ENGLISH, REOPENED_ENGLISH)],
+    ids=["russian", "english"],
+)
+def test_a_change_of_state_becomes_the_headline_with_its_time(old: str, new: str) -> None:
+    summary = story((1, 0, old), (2, 5, old), (3, 300, new))
+    assert summary.headline.text == new
+    assert summary.state_at == NOON + timedelta(minutes=300)
+    assert summary.before is not None
+    assert summary.before.text == old.split("\n", maxsplit=1)[0]
+    assert summary.latest is None
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param("Мост в Ольхове перекрыт до апреля из-за трещин опоры.", id="retelling"),
+        pytest.param("Возобновление движения через мост в Ольхове намечено губернатором.", id="noun"),
+        pytest.param("Возобновить движение через мост в Ольхове обещает губернатор.", id="infinitive"),
+        pytest.param("Аэропорт Туманска возобновил полёты ночью после шторма.", id="another thing"),
+    ],
+)
+def test_what_changes_no_state_is_the_latest_line_and_no_headline(later: str) -> None:
+    summary = story((1, 0, CLOSED), (2, 5, CLOSED), (3, 300, later))
+    assert (summary.state_at, summary.before) == (None, None)
+    assert summary.headline.text == "Мост в Ольхове закрыли до апреля."
+    assert summary.latest is not None
+    assert (summary.latest.text, summary.latest.channel) == (later, "Канал 3")
+    assert summary.latest.posted_at == NOON + timedelta(minutes=300)
+
+
+def test_a_change_within_minutes_of_the_first_post_is_no_new_state() -> None:
+    assert story((1, 0, CLOSED), (3, 10, REOPENED)).state_at is None
+
+
+def test_a_copy_of_an_earlier_post_is_never_the_latest() -> None:
+    copied = "Мост в Ольхове закрыли до апреля. Грузовики едут в объезд через Туманск. Подробности позже 17."
+    assert story((1, 0, CLOSED), (2, 300, copied)).latest is None
+
+
+def test_a_sentence_of_an_earlier_post_is_never_the_latest() -> None:
+    over = "Olkha works again: the outage is over."
+    summary = story(
+        (1, 0, "Olkha is down\n\nThe app has not opened for 10 hours."),
+        (2, 300, f"{over} Our editors wish everybody in Northwick a quiet evening."),
+        (3, 400, f"Remember this? {over}"),
+    )
+    assert summary.latest is not None
+    assert summary.latest.channel == "Канал 2"
+
+
+def test_a_number_that_grew_is_told_although_the_words_are_those_of_an_earlier_post() -> None:
+    grown = "Мост в Ольхове закрыли до апреля: число машин выросло до 900."
+    summary = story((1, 0, CLOSED), (2, 300, grown), is_one_wording=True)
+    assert summary.headline.text == grown
+
+
+def test_a_concert_that_takes_place_after_all_is_a_change() -> None:
+    assert change_words_in(parse_text("Концерт всё-таки состоится.")) == {"всё-таки"}
+    assert change_words_in(parse_text("The concert is on again.")) == {"on again"}
+
+
+def test_a_word_of_change_that_an_earlier_post_has_is_no_change() -> None:
+    died, again = "Скончался художник Петров из Ольхова.", "Художник Петров умер ночью в больнице Туманска."
+    summary = story((1, 0, died), (2, 300, again))
+    assert summary.state_at is None
+
+
+def test_only_finite_verbs_and_participles_are_words_of_change() -> None:
+    assert change_words_in(parse_text("Пожар потушен.")) == change_words_in(
+        parse_text("Пожар ликвидировали.")
+    )
+    assert change_words_in(parse_text("Возобновление, отменить, освободительной.")) == frozenset()

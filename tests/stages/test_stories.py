@@ -275,6 +275,22 @@ async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(
     assert story_ids[first.id] != story_ids[other.id]
 
 
+async def test_a_post_that_a_split_leaves_in_another_story_is_announced_again(
+    system: SystemStores, builder: StoryBuilder, morning: datetime, admin: asyncpg.Connection
+) -> None:
+    first, other = await land_texts(system, morning, FIRE, FIRE_AGAIN)
+    await group(builder, first, other)
+    await tell(system, edited := edit_post(MATCH, first))
+    await group(builder, edited)
+    rows = await admin.fetch(
+        "SELECT channel_id, payload::jsonb ->> 'story_id' AS story FROM notices "
+        "WHERE event = 'posts.grouped' AND channel_id = ANY ($1)",
+        [first.channel_id, other.channel_id],
+    )
+    story_ids = await system.stories.of_posts([other.id])
+    assert [tuple(row) for row in rows] == [(other.channel_id, str(story_ids[other.id]))]
+
+
 async def test_forwards_join_by_their_header_even_when_the_source_comes_later(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:

@@ -57,7 +57,7 @@ class StoryBuilder:
                 return done
             around = await grouping.surround(weighed_posts, weights)
             compared = await asyncio.to_thread(_compare_posts, weighed_posts, sources, around, weights)
-            return done + await grouping.regroup(compared)
+            return done + await grouping.regroup(compared, announce_moved=not again)
 
 
 def _compare_posts(

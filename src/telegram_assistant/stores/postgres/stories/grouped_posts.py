@@ -32,9 +32,10 @@ class KnownPost:
 
 @dataclass(frozen=True, slots=True)
 class DatedPost:
-    """When a stored post was posted, and whether its channel is private."""
+    """When a stored post was posted, its revision, and whether its channel is private."""
 
     posted_at: datetime
+    revision: int
     is_private: bool
 
 
@@ -68,8 +69,9 @@ async def load_known_posts(connection: Connection, posts: Iterable[PostId]) -> d
 
 
 STORED = f"""
-SELECT p.channel_id, p.message_id, p.posted_at, coalesce(c.is_private, false) AS is_private FROM {WANTED}
-CROSS JOIN LATERAL (SELECT channel_id, message_id, posted_at FROM posts
+SELECT p.channel_id, p.message_id, p.posted_at, p.revision, coalesce(c.is_private, false) AS is_private
+FROM {WANTED}
+CROSS JOIN LATERAL (SELECT channel_id, message_id, posted_at, revision FROM posts
     WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
 LEFT JOIN channels c ON c.channel_id = p.channel_id
 """
@@ -77,7 +79,7 @@ LEFT JOIN channels c ON c.channel_id = p.channel_id
 
 async def stored_posts(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, DatedPost]:
     rows = await connection.fetch(STORED, *ids_of(posts))
-    return {id_of(row): DatedPost(row["posted_at"], row["is_private"]) for row in rows}
+    return {id_of(row): DatedPost(row["posted_at"], row["revision"], row["is_private"]) for row in rows}
 
 
 JOIN = """

@@ -1,19 +1,23 @@
 """Links posts and groups them into stories: one batch at a time, whichever process does it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.stories.assignment import Assignment, assign
 from telegram_assistant.domain.stories.bursts import bursting_posts
 from telegram_assistant.domain.stories.partition import partition
 from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, StoryChange, StoryId
 from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
+from telegram_assistant.events import PostGrouped
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
 from telegram_assistant.stores.postgres.stories.attaching import attach
 from telegram_assistant.stores.postgres.stories.grouped_posts import (
     WANTED,
@@ -51,6 +55,9 @@ from telegram_assistant.stores.postgres.stories.post_terms import (
 
 GROUPING = 41_001
 """The number of the lock under which one batch at a time is grouped."""
+
+ANNOUNCED_AFTER_SPLIT = timedelta(days=1)
+"""A split of older posts is no news."""
 
 MAX_AGAIN, AGAIN_EACH = 60, 10
 """So many later posts, and so many more for each new one, are compared again: an edit among thousands of the
@@ -160,9 +167,12 @@ class GroupingBatch:
             repeated,
         )
 
-    async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
+    async def regroup(self, compared: Sequence[Compared], *, announce_moved: bool) -> list[Grouped]:
         """Stores the links of these posts and groups everything that they are connected with again;
         if that is too much, only these posts.
+
+        `announce_moved` writes a notice for each other post that a split leaves in a story of its own: the
+        watches that have told its old story have not told this one.
         """
         connection = self._connection
         arrived = [comparison for comparison in compared if comparison.is_changed]
@@ -181,12 +191,17 @@ class GroupingBatch:
         return (
             await attach(connection, [comparison.post for comparison in arrived])
             if links is None
-            else await _write(connection, arrived, seeds, links)
+            else await _write(connection, arrived, seeds, links, announce_moved=announce_moved)
         )
 
 
 async def _write(
-    connection: Connection, compared: Sequence[Compared], seeds: set[PostId], links: Sequence[Link]
+    connection: Connection,
+    compared: Sequence[Compared],
+    seeds: set[PostId],
+    links: Sequence[Link],
+    *,
+    announce_moved: bool,
 ) -> list[Grouped]:
     own = {comparison.post.post: comparison.post for comparison in compared}
     moments = _moments(links) | {post: weighed.posted_at for post, weighed in own.items()}
@@ -236,6 +251,12 @@ async def _write(
     left = {known[post].story_id for post in changed if post in known}
     await put_stories(connection, left | {assigned.stories[post] for post in changed})
     await _merge_stories(connection, assigned)
+    if announce_moved:
+        newest = max(weighed.posted_at for weighed in own.values())
+        moved = _split_off(known, assigned) - own.keys()
+        await _announce(
+            connection, assigned, {post for post in moved if times[post] > newest - ANNOUNCED_AFTER_SPLIT}
+        )
     return _changes(compared, known, assigned, kinds)
 
 
@@ -279,6 +300,36 @@ WHERE s.story_id = m.story_id
 async def _merge_stories(connection: Connection, assigned: Assignment) -> None:
     merged = sorted(assigned.merged.items())
     await connection.execute(MERGE, [story for story, _ in merged], [target for _, target in merged])
+
+
+def _split_off(known: Mapping[PostId, KnownPost], assigned: Assignment) -> set[PostId]:
+    """The posts that are in another story now, unless all of their old story went there."""
+    return {
+        post
+        for post, known_post in known.items()
+        if post in assigned.stories
+        and assigned.stories[post] not in {known_post.story_id, assigned.merged.get(known_post.story_id)}
+    }
+
+
+async def _announce(connection: Connection, assigned: Assignment, posts: Collection[PostId]) -> None:
+    stored = await stored_posts(connection, posts)
+    await write_notices(
+        connection,
+        [
+            QueuedNotice(
+                PostGrouped.about(
+                    post,
+                    stored_post.revision,
+                    occurred_at=stored_post.posted_at,
+                    trace_id=trace_of(post, stored_post.revision),
+                    story_id=str(assigned.stories[post]),
+                ),
+                Lane.LIVE,
+            )
+            for post, stored_post in sorted(stored.items())
+        ],
+    )
 
 
 def _changes(

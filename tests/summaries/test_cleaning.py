@@ -25,6 +25,12 @@ def test_a_byline_is_no_sentence_of_a_post() -> None:
     assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
 
 
+@pytest.mark.parametrize("remark", [" (на видео)", " (фото мэрии)", ", передаёт корреспондент Вестей"])
+def test_remarks_about_pictures_and_reporters_are_cut_out_of_a_sentence(remark: str) -> None:
+    post = clean_post(make_story_post(1, f"Мост в Ольхове закрыли до апреля{remark}."))
+    assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
+
+
 def test_an_address_within_a_sentence_does_not_hide_what_it_says() -> None:
     post = clean_post(make_story_post(1, "Мост в Ольхове https://example.org/olkhov закрыли до апреля."))
     assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)

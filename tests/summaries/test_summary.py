@@ -289,6 +289,19 @@ def test_what_was_before_is_neither_the_headline_nor_the_lead() -> None:
     assert earlier not in (summary.headline.text, summary.lead and summary.lead.text)
 
 
+def test_the_headline_in_other_words_is_no_lead() -> None:
+    again = "Жители Нортвика увидят сразу три звездопада в декабре."
+    summary = summarise(
+        [
+            post(1, f"В декабре в Нортвике будет шанс понаблюдать три звездопада\n\n{again}"),
+            post(2, "Три звездопада за месяц. Ярче всего будет 14 декабря, если не помешают облака."),
+        ]
+    )
+    assert summary is not None
+    assert summary.headline.text.startswith("В декабре")
+    assert summary.lead is None or summary.lead.text != again
+
+
 def test_a_sentence_that_says_the_headline_again_is_no_lead() -> None:
     headline = "Мэр Ольхова пообещал открыть мост через Серую к началу апреля"
     again = "Мост через Серую откроют к началу апреля, пообещал мэр Ольхова на встрече с жителями района."

@@ -136,6 +136,20 @@ def name_readings_of(word: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=CACHED_WORDS)
+def parts_of_speech(word: str) -> frozenset[str]:
+    """What a Russian word may be; nothing without the dictionary, or for a word that is not in it."""
+    words = analyser()
+    if (
+        word.isascii()
+        or words is None
+        or len(word) > MAX_WORD_CHARACTERS
+        or not words.word_is_known(fold(word))
+    ):
+        return frozenset()
+    return frozenset(str(reading.tag.POS) for reading in words.parse(word))
+
+
+@lru_cache(maxsize=CACHED_WORDS)
 def is_verb(word: str) -> bool:
     """Whether the likeliest reading of a Russian word is a verb; False without the dictionary."""
     words = analyser()

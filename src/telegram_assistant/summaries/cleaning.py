@@ -24,6 +24,15 @@ _SOURCE = re.compile(
     re.IGNORECASE,
 )
 _BYLINE = re.compile(r"^(?:корреспондент|автор|фото|видео)\b.*\bспециально для\b", re.IGNORECASE)
+_ABOUT_PICTURE = re.compile(
+    r"\s*\((?:(?:на|см\.?|in|see)\s+)?(?:фото|видео|кадр|photo|video|pictured)[^()]{0,30}\)", re.IGNORECASE
+)
+_REPORTER = re.compile(
+    r",\s+(?:передал\w*|переда[её]т|сообщил\w*|сообщает|убедил\w*|увидел\w*|узнал\w*)\s+(?:наш\w*\s+)?"
+    r"корреспондент\b[^.!?;,]*(?=[.!?]?$)",
+    re.IGNORECASE,
+)
+"""«…, передаёт корреспондент агентства»: who wrote it down is no fact."""
 _BARE_ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}/\S+", re.IGNORECASE)
 _LEADS_ELSEWHERE = re.compile(r"(?:\b(?:здесь|тут|по ссылке|here|link)|:)\W*$", re.IGNORECASE)
 """Words behind which an address stood."""
@@ -105,7 +114,7 @@ def clean_post(post: StoryPost) -> CleanPost:
     remaining: list[str] = []
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
-        bare = " ".join(ADDRESS.sub(" ", sentence).split())
+        bare = _REPORTER.sub("", _ABOUT_PICTURE.sub("", " ".join(ADDRESS.sub(" ", sentence).split())))
         if (
             not bare
             or _is_call(bare)

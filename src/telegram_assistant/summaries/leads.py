@@ -11,6 +11,7 @@ from telegram_assistant.language.parsed_text import ParsedText, count_shared, pa
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.speakers import has_speech
 from telegram_assistant.summaries.cleaning import CleanPost
+from telegram_assistant.summaries.disputes import words_around
 
 FIRST_BONUS, SECOND_BONUS = 0.6, 0.2
 """Of a sentence that begins its post, and of the next one."""
@@ -23,6 +24,12 @@ MIN_ADDED = 3
 """Words that a lead adds to the headline at least, where it adds no number and no name."""
 REPEATED_SHARE = 0.5
 MIN_SHARED = 5
+SAME_SHARE = 0.6
+"""Sentences that share so many words tell the same."""
+MIN_OWN_WORDS = 2
+"""Beside names and sources; with fewer, a sentence only says who says it, or repeats the headline."""
+RETOLD_SHARE, MIN_RETOLD = 0.45, 3
+"""A sentence without a new number or name that shares so many words with the headline retells it."""
 MIN_SUM = 100_000
 """A number without a noun that is as large is a sum of money."""
 
@@ -69,6 +76,27 @@ def says_again(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether half of the shorter one is in the other; a few words are the subject of both, no repetition."""
     shared, words = count_shared(sentence, headline)
     return shared >= max(MIN_SHARED, REPEATED_SHARE * words)
+
+
+def say_the_same(text: ParsedText, other: ParsedText) -> bool:
+    shared, words = count_shared(text, other)
+    return words > 0 and shared >= SAME_SHARE * words
+
+
+def repeats(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether it tells the headline again, in other words or with a source: «передаёт агентство X» is no
+    fact.
+    """
+    shared, words = count_shared(sentence, headline)
+    if shared >= max(MIN_RETOLD, RETOLD_SHARE * words) and not new_facts(sentence.text, [headline.text]):
+        return True
+    return (
+        say_the_same(sentence, headline)
+        and not {quantity.value for quantity in quantities_in(sentence.text).all}
+        - {quantity.value for quantity in quantities_in(headline.text).all}
+        and len([word for word in words_around(sentence.text) if not word.readings & headline.readings])
+        < MIN_OWN_WORDS
+    )
 
 
 def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:

@@ -24,6 +24,7 @@ from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.change_words import change_words_in
 from telegram_assistant.summaries.cleaning import CleanPost
 from telegram_assistant.summaries.disputes import is_grown, words_around
+from telegram_assistant.summaries.fragments import is_fragment
 from telegram_assistant.summaries.values import CitedSentence, LatestSentence
 
 NEAR_COPY = 0.6
@@ -125,6 +126,7 @@ def _can_stand(text: str) -> bool:
         and len(parsed.content) >= MIN_CONTENT
         and not goes_on(parsed)
         and is_whole(text)
+        and not is_fragment(parsed)
         and not tells_before(text)
         and not text.endswith(("?", "…"))
     )

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import (
     ParsedText,
-    count_shared,
     goes_on,
     is_whole,
     parse_text,
@@ -29,11 +28,15 @@ from telegram_assistant.language.parsed_text import (
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes, words_around
+from telegram_assistant.summaries.fragments import is_fragment
 from telegram_assistant.summaries.leads import (
+    MIN_OWN_WORDS,
     adds_to,
     centrality,
     contradicts,
     new_facts,
+    repeats,
+    say_the_same,
     says_again,
     word_shares,
 )
@@ -58,11 +61,7 @@ MAX_CHANGES = 5
 MIN_WORDINGS = 2
 MIN_WORDS, MAX_WORDS = 4, 45
 MIN_HEADLINE_WORDS, MAX_HEADLINE_WORDS = 3, 16
-SAME_SHARE = 0.6
-"""Sentences that share so many words tell the same."""
-MIN_OWN_WORDS = 2
-"""Beside names and sources; with fewer, a sentence only says who says it, or repeats the headline."""
-_TEASES = re.compile(r"\?|:(?!\d)")
+_TEASES = re.compile(r"\?|:(?!\d)|^\W*(?:что|почему|зачем|why|how|what)\b", re.IGNORECASE)
 """A headline with a question or a colon, which is not that of a score, says little."""
 
 
@@ -182,7 +181,7 @@ def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Cand
                 _is_quotable(parsed)
                 and not says_again(parsed, title)
                 and not _is_doubtful(parsed, story)
-                and not any(_say_the_same(parsed, other) for other in seen)
+                and not any(say_the_same(parsed, other) for other in seen)
             ):
                 seen.append(parsed)
                 yield _Candidate(text, post, place, find_supporters(text, post, story.posts))
@@ -195,6 +194,7 @@ def _is_quotable(sentence: ParsedText) -> bool:
         and len(words_around(sentence.text)) >= MIN_OWN_WORDS
         and not goes_on(sentence)
         and is_whole(sentence.text)
+        and not is_fragment(sentence)
         and not sentence.text.endswith(("?", "…"))
     )
 
@@ -207,18 +207,15 @@ def _is_doubtful(sentence: ParsedText, story: _Story) -> bool:
     )
 
 
-def _say_the_same(text: ParsedText, other: ParsedText) -> bool:
-    shared, words = count_shared(text, other)
-    return words > 0 and shared >= SAME_SHARE * words
-
-
 def _best_headline(story: _Story) -> CitedSentence | None:
     """The headline that most wordings support, then most channels, the earliest of these."""
     best: tuple[tuple[int, int, int], CitedSentence] | None = None
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
-        is_good = MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS and not _TEASES.search(
-            post.headline
+        is_good = (
+            MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS
+            and not _TEASES.search(post.headline)
+            and not is_fragment(parsed)
         )
         if post.headline and is_good and not _is_doubtful(parsed, story):
             cited = cite_posts(post.headline, find_supporters(post.headline, post, story.posts))
@@ -261,21 +258,10 @@ def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSenten
         if not tells_before(candidate.text)
         and adds_to(parsed, parsed_headline)
         and not contradicts(parsed, parsed_headline)
-        and not _repeats(parsed, parsed_headline)
+        and not repeats(parsed, parsed_headline)
     ]
     return (
         _most_central(story, adding, parsed_headline).cited if adding else _sentence_behind(headline, story)
-    )
-
-
-def _repeats(sentence: ParsedText, headline: ParsedText) -> bool:
-    """Whether it tells the headline again with a source: «передаёт агентство X» is no fact."""
-    return (
-        _say_the_same(sentence, headline)
-        and not {quantity.value for quantity in quantities_in(sentence.text).all}
-        - {quantity.value for quantity in quantities_in(headline.text).all}
-        and len([word for word in words_around(sentence.text) if not word.readings & headline.readings])
-        < MIN_OWN_WORDS
     )
 
 
@@ -292,6 +278,9 @@ def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | 
     is_good = (
         MIN_WORDS <= len(behind.words) <= MAX_WORDS
         and adds_to(behind, parse_text(headline.text))
+        and is_whole(behind.text)
+        and not is_fragment(behind)
+        and not repeats(behind, parse_text(headline.text))
         and behind.text not in story.disputed
         and not _is_doubtful(behind, story)
     )
@@ -344,7 +333,7 @@ def _is_redundant(text: str, texts: Sequence[str]) -> bool:
     names, known_names = names_in(text), frozenset[str]().union(*(names_in(other) for other in texts))
     if numbers and numbers <= known and names <= known_names:
         return True
-    return any(_say_the_same(parse_text(text), parse_text(other)) for other in texts)
+    return any(say_the_same(parse_text(text), parse_text(other)) for other in texts)
 
 
 def _choose_additions(

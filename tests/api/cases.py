@@ -175,6 +175,8 @@ CASES: dict[str, Case] = {
     "get_digest": Case(query={"since": "2026-11-10T00:00:00Z"}),
     "list_trends": Case(may_be_empty=True),
     "list_changes": Case(),
+    "list_caught_changes": Case(),
+    "export_caught_changes": Case(query={"format": "json"}),
     "get_today": Case(),
     "list_stories": Case(query={"since": "2026-01-01T00:00:00Z"}),
     "get_story": Case(path=own_story, foreign=post_of_b),

@@ -384,8 +384,10 @@ async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelI
     )
     await admin.execute(
         """
-        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
-        SELECT c, 102, 0, 'Было иначе', '', now() - interval '1 hour' FROM unnest($1::bigint[]) c
+        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at,
+            difference, meaning, weight)
+        SELECT c, 102, 0, 'Было иначе', '', now() - interval '1 hour',
+            ARRAY[0, 10, 5], '[["number", "", "5"]]', 6 FROM unnest($1::bigint[]) c
         """,
         channels,
     )

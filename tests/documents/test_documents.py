@@ -55,6 +55,23 @@ def test_escaped_text_is_shown_as_it_is(text: str) -> None:
     assert visible_text(escape_markdown(text)) == text
 
 
+def test_the_name_of_a_part_stays_with_the_first_item_after_it() -> None:
+    title, part, heading, other = (
+        Block(kind, (Span(text),))
+        for kind, text in (
+            (BlockKind.TITLE, "Digest"),
+            (BlockKind.PART, "City"),
+            (BlockKind.HEADING, "Bridge"),
+            (BlockKind.HEADING, "Fire"),
+        )
+    )
+    document = (title, part, heading, other)
+    assert list(items_of(document)) == [(title,), (part, heading), (other,)]
+    assert write_plain(document) == "Digest\n\nCITY\n\nBridge\n\nFire\n"
+    assert ">City</h2>" in write_html(document, language="en")
+    assert write_messages(document) == ("*Digest*\n\n*City*\n*Bridge*\n\n*Fire*",)
+
+
 def test_an_item_stays_in_one_message_and_references_lead_to_posts_in_every_writing() -> None:
     item = (
         Block(BlockKind.HEADING, (Span("Мост <закрыт>", "https://here/story/1"),)),

@@ -52,6 +52,8 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "answered": "/ask?q=Для+кого+закрыли+мост+через+реку%3F",
             "wrong-query": "/search?q=has:nothing",
             "changes": "/changes",
+            "caught": "/changes/caught",
+            "caught-none": "/changes/caught?day=2020-01-01",
             "digest-none": "/digest",
             "digest-plan": "/digest/plan",
             "interests": "/interests",

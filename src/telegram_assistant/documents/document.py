@@ -9,6 +9,8 @@ class BlockKind(StrEnum):
     """What a block is in its document."""
 
     TITLE = "title"
+    PART = "part"
+    """Names the items that follow; it stays with the first of them."""
     HEADING = "heading"
     """Begins an item, which writers keep together."""
     TEXT = "text"
@@ -51,12 +53,16 @@ def items_of(document: Document) -> Iterator[tuple[Block, ...]]:
     """The document in its items: each begins with a heading, the first one with the document."""
     item: list[Block] = []
     for next_block in document:
-        if next_block.kind is BlockKind.HEADING and item:
+        if _begins_item(next_block) and item and item[-1].kind is not BlockKind.PART:
             yield tuple(item)
             item = []
         item.append(next_block)
     if item:
         yield tuple(item)
+
+
+def _begins_item(candidate: Block) -> bool:
+    return candidate.kind in {BlockKind.PART, BlockKind.HEADING}
 
 
 def number_references(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[str, ...]]:

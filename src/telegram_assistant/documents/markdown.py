@@ -15,7 +15,7 @@ from telegram_assistant.documents.document import (
 _MARKS = re.compile(r"[\\`*_\[\]<>&~|]")
 _LINE_STARTS = re.compile(r"^[^\S\n]*(?:([#+=-])|(\d+)(?=[.)]))|^[^\S\n]+", re.MULTILINE)
 _UNSAFE_IN_LINK = re.compile(r"[\s<>()\\]")
-_BEGINNINGS = {BlockKind.TITLE: "# ", BlockKind.HEADING: "## ", BlockKind.ENTRY: "- "}
+_BEGINNINGS = {BlockKind.TITLE: "# ", BlockKind.PART: "## ", BlockKind.HEADING: "## ", BlockKind.ENTRY: "- "}
 
 
 def escape_text(text: str, *, begins_line: bool = True) -> str:

@@ -20,6 +20,7 @@ Telegram counts without the marks; counting them too is simpler and never too mu
 _MARKS = re.compile(r"[_*\[\]()~`>#+\-=|{}.!\\]")
 _MARKS_IN_LINK = re.compile(r"[)\\]")
 _PIECE = re.compile(r"\s*\S{1,200}|\s+")
+BOLD = frozenset({BlockKind.TITLE, BlockKind.PART, BlockKind.HEADING})
 BETWEEN_ITEMS, BETWEEN_BLOCKS = "\n\n", "\n"
 
 
@@ -88,9 +89,7 @@ def _pieces(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _write_block(block: Block) -> str:
-    return "".join(
-        _write_span(span, is_bold=block.kind in {BlockKind.TITLE, BlockKind.HEADING}) for span in block.spans
-    )
+    return "".join(_write_span(span, is_bold=block.kind in BOLD) for span in block.spans)
 
 
 def _write_span(span: Span, *, is_bold: bool) -> str:

@@ -15,6 +15,7 @@ from telegram_assistant.documents.document import (
 _REFERENCE = re.compile(r"\[\d+\]")
 _TAGS = {
     BlockKind.TITLE: ("h1", "font-size:22px;margin:0 0 4px"),
+    BlockKind.PART: ("h2", "font-size:14px;margin:32px 0 0;border-bottom:1px solid #ccc;color:#667"),
     BlockKind.HEADING: ("h2", "font-size:18px;line-height:1.3;margin:28px 0 4px"),
     BlockKind.TEXT: ("p", "margin:4px 0"),
     BlockKind.NOTE: ("p", "margin:4px 0;font-size:13px;color:#667"),
@@ -56,8 +57,13 @@ def write_fragment(document: Document) -> str:
 
 def _plain_item(item: tuple[Block, ...]) -> str:
     written, links = number_references(item)
-    lines = [_BULLETS.get(block.kind, "") + "".join(map(_plain_span, block.spans)) for block in written]
+    lines = [_plain_block(block) for block in written]
     return "\n".join((*lines, *(f"[{number}] {link}" for number, link in enumerate(links, start=1))))
+
+
+def _plain_block(block: Block) -> str:
+    text = _BULLETS.get(block.kind, "") + "".join(map(_plain_span, block.spans))
+    return f"{text.upper()}\n" if block.kind is BlockKind.PART else text
 
 
 def _plain_span(span: Span) -> str:

@@ -145,7 +145,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action(
         "/search/saved/{search}/delete", search.delete, needs=KeyScope.WRITE, audited="delete_saved_search"
     ),
-    Page("/digest", digests.show, "digest.html", queries=4, needs=KeyScope.READ),
+    Page("/digest", digests.show, "digest.html", queries=7, needs=KeyScope.READ),
     Page("/digest/plan", digests.show_plan, "digest_plan.html", queries=4, needs=KeyScope.READ),
     Action("/digest/plan", digests.set_plan, needs=KeyScope.READ, audited="set_digest_plan"),
     Action(
@@ -163,7 +163,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     ),
     Action("/digest/make", digests.make, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/digest/{digest}/copy", copies.copy_digest, "copy.html", queries=3, needs=KeyScope.READ),
-    Page("/digest/{digest}", digests.show_one, "digest.html", queries=3, needs=KeyScope.READ),
+    Page("/digest/{digest}", digests.show_one, "digest.html", queries=6, needs=KeyScope.READ),
     Page("/trends", trends.show, "trends.html", queries=7, needs=KeyScope.READ),
     Page("/interests", interests.show, "interests.html", queries=3, needs=KeyScope.READ),
     Action("/interests", interests.write_down, needs=KeyScope.READ),
@@ -181,6 +181,9 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     ),
     Page("/ask/stream", ask.stream, "", queries=21, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/changes", changes.show, "changes.html", queries=5, needs=KeyScope.READ),
+    Page("/changes/caught", changes.show_caught, "caught.html", queries=5, needs=KeyScope.READ),
+    Page("/changes/caught/picture", changes.show_caught_picture, "", queries=5, needs=KeyScope.READ),
+    Page("/changes/caught/copy", copies.copy_caught, "copy.html", queries=5, needs=KeyScope.READ),
     Page("/alerts", alerts.show, "alerts.html", queries=4, needs=KeyScope.READ),
     Action("/alerts/seen", alerts.mark_seen, needs=KeyScope.READ),
     Action("/alerts/{alert}/open", alerts.open_one, needs=KeyScope.READ),

@@ -47,6 +47,12 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(
         app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]
     ).stdout
     assert "deleted" not in only
+    caught = runner.invoke(app, ["changes", "--tenant", tenant, "--caught"]).stdout
+    assert "deleted" in caught
+    copy = runner.invoke(app, ["changes", "--tenant", tenant, "--caught", "--as", "markdown"]).stdout
+    assert copy.startswith("# Caught changing: ")
+    assert "SHA-256" in copy
+    assert runner.invoke(app, ["changes", "--as", "markdown"]).exit_code == 2
     assert (
         "No edits or deletions" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout
     )

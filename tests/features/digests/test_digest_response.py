@@ -19,6 +19,7 @@ def test_stored_words_have_plain_names_in_responses() -> None:
     response = digest_response(digest, digest_id=None, here="", say=str).model_dump(mode="json")
     item = response["items"][0]
     assert response["more_count"] == 3
+    assert (response["minutes"], item["folder"]) == (1, None)
     assert (item["novelty"], item["replaced_count"]) == ("updated", 2)
     assert item["rejected_reasons"] == [str(LeftOut.NUMBER.reason)]
     assert item["sentences"][0]["conflicting_values"] == ["5 cracks"]

@@ -4,11 +4,13 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
+from telegram_assistant.documents.writing import write_plain
 from telegram_assistant.domain.digests.interests import MAX_WEIGHT, Interest, InterestSource
 from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.features.digests.document import digest_document
 from telegram_assistant.jobs import find_trends, make_digests, sync_interests
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
@@ -20,6 +22,7 @@ from tests.conftest import Admin
 
 BRIDGE = "В Северограде закрыли Литейный мост. Осмотр опор нашёл 4 трещины."
 BRIDGE_TOO = "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины."
+FIRE = "На складе в Самаре сгорели 40 машин. Огонь потушили к утру."
 MORE = "Литейный мост в Северограде откроют через 12 недель, сообщила мэрия."
 
 
@@ -150,7 +153,7 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     await make_now(owner)
     assert "new facts" in owner.page
     assert "раньше срока" in headlines(owner.page)[0]
-    assert "before: " in owner.page
+    assert "<dt>Before</dt>" in owner.page
     await make_now(owner)
     assert "Nothing new" in owner.page
 
@@ -159,6 +162,92 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     assert "new facts" in owner.page
     assert "12 недель" in owner.page
     assert "трещины" not in owner.page
+
+
+async def put_into_folders(admin: Admin, tenant_id: TenantId, folders: dict[ChannelId, str]) -> None:
+    for channel_id, folder in folders.items():
+        await admin.execute(
+            "UPDATE subscriptions SET folder = $3 WHERE tenant_id = $1 AND channel_id = $2",
+            tenant_id,
+            channel_id,
+            folder,
+        )
+
+
+async def test_entries_stand_under_the_folder_of_most_of_their_channels_the_others_last(
+    app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await make_channels(tenant_id, 5, system=system, admin=admin)
+    await tell(dict.fromkeys(channels[:2], FIRE), 1, system=system, admin=admin, minutes_ago=9)
+    await tell({channels[2]: BRIDGE, channels[3]: BRIDGE_TOO}, 2, system=system, admin=admin, minutes_ago=30)
+    await make_now(owner)
+    assert '<h2 class="sr"' in owner.page, "without folders no headings"
+    await admin.execute("DELETE FROM digests WHERE user_id = $1", owner.user_id)
+    await put_into_folders(admin, tenant_id, {channels[2]: "Город", channels[3]: "Город"})
+    await make_now(owner)
+    page = " ".join(owner.page.split())
+    assert re.findall(r'<h2 dir="auto">([^<]+)</h2>', page) == ["Город", "Other channels"]
+    assert ["мост" in line for line in headlines(page)] == [True, False]
+    assert "1 minute to read." in page
+    assert "That is all." in page
+    digests = app.person(tenant_id, owner.user_id).digests
+    stored = (await digests.newest(limit=1))[0].digest
+    assert sorted(story.folder for story in stored.stories) == ["", "Город"]
+    document = digest_document(stored, language="ru", zone=UTC, story_link=str, post_link=str)
+    text = write_plain(document)
+    assert text.index("ГОРОД") < text.index("мост") < text.index("ОСТАЛЬНЫЕ КАНАЛЫ") < text.index("складе")
+
+
+async def test_an_entry_is_saved_done_with_and_hidden_as_on_today(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await make_channels(tenant_id, 2, system=system, admin=admin)
+    story = await tell(
+        {channels[0]: BRIDGE, channels[1]: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=9
+    )
+    await make_now(owner)
+    for mark, name in (("saved", "saved"), ("done", "done")):
+        await owner.submit(f"./story/{story}/mark", mark=mark, do="mark", back="")
+        page = " ".join((await owner.open("./digest")).text.split())
+        assert re.search(rf'aria-pressed="true">{name}</button>', page)
+    await owner.submit("./interests/say", story=str(story), feedback="more", do="say")
+    page = " ".join((await owner.open("./digest")).text.split())
+    assert re.search(r'data-act="more" aria-pressed="true"', page)
+    await owner.submit("./interests/say", story=str(story), feedback="muted", do="say")
+    page = (await owner.open("./digest")).text
+    assert "Story hidden: “" in page
+    assert headlines(page) == []
+    await owner.submit("./interests/say", story=str(story), feedback="muted", do="undo")
+    assert len(headlines((await owner.open("./digest")).text)) == 1
+
+
+async def test_an_entry_whose_posts_are_no_longer_visible_offers_no_actions(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await make_channels(tenant_id, 2, system=system, admin=admin)
+    await tell(dict.fromkeys(channels, BRIDGE), 1, system=system, admin=admin, minutes_ago=9)
+    await make_now(owner)
+    assert 'data-act="save"' in owner.page
+    await admin.execute("DELETE FROM subscriptions WHERE tenant_id = $1", tenant_id)
+    page = (await owner.open("./digest")).text
+    assert len(headlines(page)) == 1
+    assert 'data-act="save"' not in page
+
+
+async def test_entries_of_less_weight_are_told_in_brief(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await make_channels(tenant_id, 3, system=system, admin=admin)
+    for number in range(1, 9):
+        text = f"На складе {number} сгорели {number} машин."
+        await tell(dict.fromkeys(channels, text), number, system=system, admin=admin, minutes_ago=30)
+    await make_now(owner)
+    kinds = re.findall(r'<article class="([^"]+)"', owner.page)
+    assert kinds == [
+        "card post story digest lead",
+        *["card post story digest"] * 5,
+        *["post story brief digest"] * 2,
+    ]
 
 
 async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refused(

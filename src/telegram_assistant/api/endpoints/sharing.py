@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import Path, Query
 from pydantic import ConfigDict, Field
 
+from telegram_assistant.api.endpoints.posts.changes import LastDay
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, RequestModel, ResponseModel, Storable
@@ -14,7 +15,9 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.sharing.content import SharedContent
 from telegram_assistant.domain.sharing.links import MAX_DAYS, MIN_DAYS, USUAL_DAYS, PublicLink, PublicLinkKind
 from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.posts.caught import caught_changes
 from telegram_assistant.features.sharing import public_links
+from telegram_assistant.features.sharing.caught import caught_content
 from telegram_assistant.features.sharing.content import share_digest, share_post, share_story
 from telegram_assistant.features.sharing.formats import SHARE_FILES, ShareFormat, write_content
 
@@ -130,6 +133,15 @@ async def export_digest(
 ) -> ExportResponse:
     """Export a digest of your own, without what your channels no longer show."""
     return _response(context, await share_digest(digest_id, own=context.own), share_format)
+
+
+@area.get("/changes/caught/export", scope=KeyScope.READ, example=EXAMPLE)
+async def export_caught_changes(
+    context: Context, last_day: LastDay = None, share_format: Format = ShareFormat.MARKDOWN
+) -> ExportResponse:
+    """Export the five quiet changes of a week with the most views, each with the texts before and after."""
+    caught = await caught_changes(last_day or context.now.date(), stores=context.stores)
+    return _response(context, caught_content(caught), share_format)
 
 
 @area.get("/public-links", scope=KeyScope.READ, example={"items": [LINK_EXAMPLE]})

@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from telegram_assistant.domain.ids import PostId, TenantId, UserId
+from telegram_assistant.domain.stories.reading_time import minutes_to_read
 from telegram_assistant.domain.understanding.sentence_checks import NO_CHECKS, SentenceChecks
 
 NAMESPACE = UUID("6f1f4d8e-3a52-4d0c-9a39-0d4be2a7a0c1")
@@ -53,6 +54,8 @@ class DigestStory:
     """What code left out of the provider's text, and what it replaced."""
     before: str = ""
     """The headline until now, where the headline is what is new in a known story."""
+    folder: str = ""
+    """The folder of most of its channels when the digest was made; empty without one."""
 
     @property
     def story_id(self) -> PostId:
@@ -75,6 +78,11 @@ class Digest:
     beyond: int = 0
     """Stories with less weight than those for which there is room."""
     muted: int = 0
+
+    @property
+    def minutes(self) -> int:
+        """To read all of it."""
+        return minutes_to_read(story.text for story in self.stories)
 
     @property
     def checks(self) -> SentenceChecks:

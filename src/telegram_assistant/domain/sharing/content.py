@@ -35,6 +35,8 @@ class SharedLine:
     posts: tuple[PostId, ...] = ()
     label: Reason | None = None
     """Says what the line is, before it."""
+    revision: int | None = None
+    """Which text of the posts says it, where a copy has several of a post; None for all."""
     is_quote: bool = False
     """It is the whole text of a post."""
 

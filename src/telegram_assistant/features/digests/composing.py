@@ -16,6 +16,7 @@ from telegram_assistant.domain.digests.digest import (
 )
 from telegram_assistant.domain.digests.interests import Interest, InterestMatch
 from telegram_assistant.domain.digests.plan import DigestLength
+from telegram_assistant.domain.digests.sections import folder_of_story
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import match_interests, text_without_channel
@@ -315,4 +316,5 @@ def _entry(
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),
         before=old.removesuffix(".") if news and old != headline else "",
+        folder=folder_of_story(story),
     )

@@ -48,6 +48,9 @@ class DigestStoryResponse(BaseModel, frozen=True):
     replaced_count: int = Field(
         description="Doubtful sentences of the model, shown as the sentence of the post."
     )
+    folder: str | None = Field(
+        description="The section of the digest: the folder of most channels. Null: they are in no folder."
+    )
     rejected_reasons: list[str] = Field(
         description="Why sentences of the model are not shown, one reason each."
     )
@@ -60,6 +63,7 @@ class DigestResponse(BaseModel, frozen=True):
     link: str | None = Field(description="The page of a digest that is kept.")
     since: datetime
     until: datetime
+    minutes: int = Field(description="To read it.")
     items: list[DigestStoryResponse]
     more_count: int = Field(description="Stories of less weight for which there was no room.")
 
@@ -73,6 +77,7 @@ def digest_response(
         link=f"{here}/digest/{digest_id}" if digest_id else None,
         since=digest.since,
         until=digest.until,
+        minutes=digest.minutes,
         items=[_story_response(story, here, say) for story in digest.stories],
         more_count=digest.beyond,
     )
@@ -97,5 +102,6 @@ def _story_response(story: DigestStory, here: str, say: Callable[[Reason], str])
         post_ids=[str(post) for post in story.posts],
         model=story.model,
         replaced_count=story.checks.replaced,
+        folder=story.folder or None,
         rejected_reasons=[say(reason) for reason in story.checks.reasons],
     )

@@ -5,10 +5,12 @@ from datetime import tzinfo
 
 from telegram_assistant.documents.document import Block, BlockKind, Document, Span, block
 from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty
+from telegram_assistant.domain.digests.sections import Section, has_folders, sections_of
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.translation import translate
 
+OTHER_CHANNELS = Reason("digest_other_channels", "Other channels")
 MAX_CITED = 3
 """Posts that a sentence leads to; the page shows more."""
 NOVELTIES = {
@@ -28,10 +30,22 @@ def digest_document(
     def in_words(reason: Reason) -> str:
         return translate(reason, language, zone=zone)
 
+    sections = sections_of(digest.stories, lambda story: story.folder)
     return (
         block(BlockKind.TITLE, in_words(digest_title(digest))),
         block(BlockKind.NOTE, in_words(_span_of(digest))),
-        *(part for story in digest.stories for part in _story(story, in_words, story_link, post_link)),
+        *(
+            part
+            for section in sections
+            for part in (
+                *_section_heading(section, in_words, is_needed=has_folders(sections)),
+                *(
+                    line
+                    for story in section.entries
+                    for line in _story(story, in_words, story_link, post_link)
+                ),
+            )
+        ),
     )
 
 
@@ -62,6 +76,13 @@ def _span_of(digest: Digest) -> Reason:
         count=count,
         since=digest.since,
     )
+
+
+def _section_heading(
+    section: Section[DigestStory], in_words: Callable[[Reason], str], *, is_needed: bool
+) -> tuple[Block, ...]:
+    name = quote(section.folder) if section.folder else OTHER_CHANNELS
+    return (block(BlockKind.PART, in_words(name)),) if is_needed else ()
 
 
 def _story(

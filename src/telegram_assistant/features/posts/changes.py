@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.posts.differences import Piece, pieces_of
+from telegram_assistant.domain.posts.differences import Piece, first_changed_sentence, pieces_of
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
 from telegram_assistant.language.meaning_changes import meaning_changes
@@ -35,6 +35,15 @@ class DescribedChange:
     def is_spelling(self) -> bool:
         """Whether nothing but the spelling changed."""
         return bool(self.meaning) and all(change.kind is MeaningKind.SPELLING for change in self.meaning)
+
+    @property
+    def is_deletion(self) -> bool:
+        return self.change.kind is ChangeKind.DELETED
+
+    @property
+    def changed_line(self) -> tuple[Piece, ...]:
+        """The first sentence that changed; nothing for a deletion, and until the texts have been compared."""
+        return first_changed_sentence(self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ async def quiet_changes(
     page = changes[:limit]
     channels = await stores.followed.some({change.channel_id for change in page})
     return ChangesPage(
-        await _describe(page, channels), change_cursor(page[-1]) if len(changes) > limit else None
+        await describe_changes(page, channels), change_cursor(page[-1]) if len(changes) > limit else None
     )
 
 
@@ -83,12 +92,13 @@ async def load_changes(
 ) -> tuple[DescribedChange, ...]:
     """The newest changes of one channel."""
     changes = await stores.changes.since(since, limit=limit, channel_ids=(channel.channel_id,))
-    return await _describe(changes, {channel.channel_id: channel})
+    return await describe_changes(changes, {channel.channel_id: channel})
 
 
-async def _describe(
+async def describe_changes(
     changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]
 ) -> tuple[DescribedChange, ...]:
+    """Changes of other channels are left out."""
     described = []
     for change in changes:
         channel = channels.get(change.channel_id)

@@ -61,17 +61,17 @@ def write_content(content: SharedContent, share_format: ShareFormat, *, language
 def _document(content: SharedContent, language: str, *, with_proof: bool) -> Document:
     """`with_proof`: sources have the revision and the hash of their text."""
     sources = content.sources
-    numbers = {post.post_id: (number, post.link) for number, post in _number_posts(sources)}
 
-    def references(post_ids: tuple[PostId, ...]) -> Iterator[Span]:
-        for number, link in sorted({numbers[post_id] for post_id in post_ids if post_id in numbers}):
-            yield Span(" ")
-            yield Span(f"[{number}]", link)
+    def references(post_ids: tuple[PostId, ...], revision: int | None = None) -> Iterator[Span]:
+        for number, post in _number_posts(sources):
+            if post.post_id in post_ids and revision in {None, post.revision}:
+                yield Span(" ")
+                yield Span(f"[{number}]", post.link)
 
     def line_block(line: SharedLine) -> Block:
         label = f"{_capitalize(translate(line.label, language))}: " if line.label else ""
         kind = BlockKind.QUOTE if line.is_quote else BlockKind.ENTRY
-        cited = () if line.is_quote else references(line.posts)
+        cited = () if line.is_quote else references(line.posts, line.revision)
         return block(kind, *([label] if label and not line.is_quote else []), line.text, *cited)
 
     blocks = [

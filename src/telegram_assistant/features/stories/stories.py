@@ -155,11 +155,15 @@ async def visible_story(
     return story
 
 
-async def visible_stories(posts: Sequence[PostId], *, stores: TenantStores) -> dict[PostId, VisibleStory]:
-    """The stories of those of these posts that are visible, without pictures and earlier texts."""
+async def visible_stories(
+    posts: Sequence[PostId], *, stores: TenantStores, with_pictures: bool = False
+) -> dict[PostId, VisibleStory]:
+    """The stories of those of these posts that are visible, without earlier texts, and without pictures
+    unless they are wanted.
+    """
     if not posts:
         return {}
-    material = await stores.stories.around_some(posts)
+    material = await stores.stories.around_some(posts, with_pictures=with_pictures)
     wanted = frozenset(posts)
 
     def find_stories() -> dict[PostId, VisibleStory]:

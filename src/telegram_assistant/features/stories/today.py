@@ -1,8 +1,7 @@
 """Today: what is new for a person since their last visit, in figures, and what else happened meanwhile."""
 
 import asyncio
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from itertools import groupby
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo
 from telegram_assistant.domain.digests.plan import next_moment
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.meaning import MeaningKind
+from telegram_assistant.domain.stories.reading_time import minutes_to_read
 from telegram_assistant.domain.stories.visible import Grouping, VisibleStory
 from telegram_assistant.features.posts.changes import DescribedChange, quiet_changes
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
@@ -23,7 +23,6 @@ from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeO
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.stores.postgres.watches.alerts import Alert
 
-WORDS_PER_MINUTE = 200
 DAY = timedelta(days=1)
 FIRST_REACH = timedelta(days=3)
 """How far a first visit looks back."""
@@ -41,7 +40,6 @@ MAX_RISING = 3
 SPARE_CHANGES = 10
 """Read beside those that are told, in place of those from channels that the person mutes."""
 TELLING_CHANGES = tuple(kind for kind in MeaningKind if kind is not MeaningKind.SPELLING)
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ class Today:
     @property
     def minutes(self) -> int:
         """To read the stories with news, or else all."""
-        return minutes_to_read(self.new_stories or self.stories)
+        return minutes_to_read(text for story in self.new_stories or self.stories for text in _texts(story))
 
 
 async def peek_today(
@@ -233,20 +231,13 @@ async def next_digest_at(*, digests: PersonDigests, now: datetime) -> datetime |
     return next_moment(plan, zone=ZoneInfo(plan.zone), now=now)
 
 
-def minutes_to_read(stories: Iterable[ListedStory]) -> int:
-    """Whole minutes for headlines and sentences; none for nothing."""
-    words = sum(len(_WORD.findall(text)) for story in stories for text in _texts(story))
-    return -(-words // WORDS_PER_MINUTE)
-
-
 def _catch_up(ended: Sequence[ListedStory], absence: timedelta, zone: tzinfo) -> MissedStories:
     stories = sorted(ended, key=lambda story: story.story.newest_news.posted_at)
-    words = sum(len(_WORD.findall(story.telling.headline)) for story in stories)
     by_day = groupby(stories, key=lambda story: story.story.newest_news.posted_at.astimezone(zone).date())
     return MissedStories(
         absence.days,
         len(stories),
-        -(-words // WORDS_PER_MINUTE),
+        minutes_to_read(story.telling.headline for story in stories),
         tuple((day, tuple(its)) for day, its in by_day),
     )
 

@@ -39,6 +39,7 @@ EXAMPLE = {
     "first_posted_at": "2026-11-16T06:10:00Z",
     "post_ids": ["1234567890/42", "1234567891/7"],
     "model": "",
+    "folder": "City",
     "replaced_count": 0,
     "rejected_reasons": [],
 }
@@ -87,6 +88,7 @@ class DigestPlanResponse(ResponseModel):
         "link": None,
         "since": "2026-11-15T08:00:00Z",
         "until": "2026-11-16T08:00:00Z",
+        "minutes": 1,
         "items": [EXAMPLE],
         "more_count": 3,
     },

@@ -1,7 +1,7 @@
 """Edits and deletions of published posts."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Query
@@ -26,6 +26,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.meaning import MeaningKind
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
+from telegram_assistant.features.posts.caught import FIRST_DAY, LAST_DAY, caught_changes
 from telegram_assistant.features.posts.changes import DescribedChange, quiet_changes
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder
@@ -97,6 +98,24 @@ EXAMPLE = {
 }
 
 
+class CaughtChangesResponse(ResponseModel):
+    """The quiet changes of a week with the most views, the most viewed first. `until` is the end of it."""
+
+    since: datetime
+    until: datetime
+    items: list[QuietChangeResponse]
+
+
+LastDay = Annotated[
+    date | None,
+    Query(
+        ge=FIRST_DAY,
+        le=LAST_DAY,
+        description="The last of the seven days, in UTC. Default: today.",
+    ),
+]
+
+
 @area.get("/changes", scope=KeyScope.READ, example={"items": [EXAMPLE], "next": None})
 async def list_changes(
     context: Context,
@@ -130,6 +149,24 @@ async def list_changes(
     return QuietChangesResponse(
         items=[_response(change, context.translate) for change in page.changes],
         next=_write_cursor(page.next) if page.next else None,
+    )
+
+
+@area.get(
+    "/changes/caught",
+    scope=KeyScope.READ,
+    example={"since": "2026-11-09T00:00:00Z", "until": "2026-11-16T00:00:00Z", "items": [EXAMPLE]},
+)
+async def list_caught_changes(context: Context, last_day: LastDay = None) -> CaughtChangesResponse:
+    """List the five edits and deletions of a week with the most views.
+
+    Only edits that changed the meaning count, a post counts once, and advertising does not count.
+    """
+    caught = await caught_changes(last_day or context.now.date(), stores=context.stores)
+    return CaughtChangesResponse(
+        since=caught.since,
+        until=caught.until,
+        items=[_response(change, context.translate) for change in caught.changes],
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.text import Text
@@ -27,12 +28,13 @@ from telegram_assistant.cli.wording import language_here
 from telegram_assistant.documents.telegram_markdown import write_messages
 from telegram_assistant.domain.digests.digest import Digest
 from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength, parse_plan
+from telegram_assistant.domain.digests.sections import has_folders, sections_of
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.features.channels.channels import all_followed
 from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
-from telegram_assistant.features.digests.digest_response import DigestResponse
+from telegram_assistant.features.digests.digest_response import DigestResponse, DigestStoryResponse
 from telegram_assistant.features.digests.document import digest_document
 from telegram_assistant.features.receivers.receivers import list_receivers
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
@@ -80,17 +82,27 @@ def _print_digest(digest_response: DigestResponse, *, hours: int) -> None:
     zone = zone_here()
     if not digest_response.items:
         console.print(f"No story of two or more channels in the last {hours} hours.")
-    for story in digest_response.items:
-        head = Text(story.headline, style="bold")
-        head.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
-        console.print(head)
-        if story.before:
-            console.print(Text(f"  before: {story.before}", style="dim"))
-        for sentence in story.sentences:
-            console.print(Text(f"  {sentence.text}  ").append(" ".join(sentence.post_ids[:3]), style="blue"))
-        console.print(Text(f"  {', '.join(story.channels)}", style="dim"))
+    sections = sections_of(digest_response.items, lambda story: story.folder)
+    for section in sections:
+        if has_folders(sections):
+            console.print(Text(section.folder or "Other channels", style="bold underline"))
+        for story in section.entries:
+            _print_story(story, zone)
+    if digest_response.items:
+        console.print(f"{digest_response.minutes} min to read.")
     if digest_response.more_count:
         console.print(f"{digest_response.more_count} more of less weight: --length long shows more.")
+
+
+def _print_story(story: DigestStoryResponse, zone: ZoneInfo) -> None:
+    head = Text(story.headline, style="bold")
+    head.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
+    console.print(head)
+    if story.before:
+        console.print(Text(f"  before: {story.before}", style="dim"))
+    for sentence in story.sentences:
+        console.print(Text(f"  {sentence.text}  ").append(" ".join(sentence.post_ids[:3]), style="blue"))
+    console.print(Text(f"  {', '.join(story.channels)}", style="dim"))
 
 
 def _print_messages(tenant: str, hours: int, length: DigestLength) -> None:

@@ -88,7 +88,8 @@ DELETION_WEIGHT = 10
 CHANGES = f"""
 -- $1 since, $2 page size, $3 kinds, $4 channels (NULL: all followed), $5 whether ordered by a score, $6 most
 -- changes per channel, $7-$12 cursor: score, changed at, channel, message, is deletion, revision; $13 whether
--- the score is how much the meaning changed, $14 kinds of changes of the meaning (NULL: all changes)
+-- the score is how much the meaning changed, $14 kinds of changes of the meaning (NULL: all changes), $15
+-- before (NULL: until now), $16 whether with advertising
 WITH followed AS MATERIALIZED (
     SELECT channel_id FROM subscriptions WHERE active AND ($4::bigint[] IS NULL OR channel_id = ANY($4))
 ),
@@ -98,6 +99,7 @@ edited AS (
     FROM followed f CROSS JOIN LATERAL (
         SELECT * FROM post_versions
         WHERE channel_id = f.channel_id AND replaced_at >= $1 AND 'edited' = ANY($3)
+          AND ($15::timestamptz IS NULL OR replaced_at < $15)
           AND ($14::text[] IS NULL OR EXISTS (SELECT 1 FROM jsonb_array_elements(meaning) m
               WHERE m ->> 0 = ANY($14)))
           AND ($5 OR replaced_at <= $8 AND (replaced_at, channel_id, message_id, false, revision) < ($8, $9,
@@ -111,6 +113,7 @@ deleted AS (
     FROM followed f CROSS JOIN LATERAL (
         SELECT * FROM posts
         WHERE channel_id = f.channel_id AND deleted_at >= $1 AND 'deleted' = ANY($3) AND $14::text[] IS NULL
+          AND ($15::timestamptz IS NULL OR deleted_at < $15)
           AND ($5 OR deleted_at <= $8 AND (deleted_at, channel_id, message_id, true, revision) < ($8, $9, $10,
               $11, $12))
         ORDER BY deleted_at DESC, message_id DESC LIMIT $6) p
@@ -130,6 +133,9 @@ changed AS (
         SELECT views FROM post_counts
         WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at
             ORDER BY seen_at DESC LIMIT 1) seen ON true
+    WHERE $16 OR NOT EXISTS (SELECT 1 FROM post_enrichment e
+        WHERE e.channel_id = c.channel_id AND e.message_id = c.message_id AND e.kind = 'tags'
+            AND (e.data ->> 'is_ad')::boolean)
 )
 SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
        revision - {UNSEEN_REVISIONS.format(post="changed")} AS revision, difference, meaning, score
@@ -160,20 +166,23 @@ class QuietChanges:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def since(
+    async def since(  # noqa: PLR0913 -- filters and the place in the list
         self,
         moment: datetime,
         *,
+        before: datetime | None = None,
         limit: int = 50,
         order: ChangeOrder = ChangeOrder.NEWEST,
         kinds: Sequence[ChangeKind] = tuple(ChangeKind),
         meanings: Sequence[MeaningKind] = (),
         channel_ids: Sequence[ChannelId] | None = None,
         after: ChangeCursor | None = None,
+        with_ads: bool = True,
     ) -> tuple[QuietChange, ...]:
-        """The changes seen since `moment`; with `meanings`, only edits that changed one of these.
+        """The changes seen since `moment` and before `before`.
 
-        An edit that changed no text (a picture, a link) has the same text before and after.
+        With `meanings`, only edits that changed one of these. An edit that changed no text (a picture, a
+        link) has the same text before and after.
 
         `after` is the cursor of the previous page.
         """
@@ -198,6 +207,8 @@ class QuietChanges:
                 *astuple(place),
                 order is ChangeOrder.MEANING,
                 [meaning.value for meaning in meanings] or None,
+                before,
+                with_ads,
             )
         return tuple(
             QuietChange(

@@ -148,6 +148,9 @@ ONE_MATERIAL = ONE_STORY + MATERIAL.format(
 SOME_MATERIAL = SOME_STORIES + MATERIAL.format(
     min_channels=1, until="", pictures="NULL", is_ad=IS_AD, earlier="NULL"
 )
+SOME_PICTURED_MATERIAL = SOME_STORIES + MATERIAL.format(
+    min_channels=1, until="", pictures=PICTURES, is_ad=IS_AD, earlier="NULL"
+)
 CHOSEN_MATERIAL = CHOSEN + MATERIAL.format(
     min_channels=1, until=" AND posted_at <= $2", pictures="NULL", is_ad="false", earlier="NULL"
 )

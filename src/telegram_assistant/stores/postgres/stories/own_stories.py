@@ -29,6 +29,7 @@ from telegram_assistant.stores.postgres.stories.material_sql import (
     ONE_MATERIAL,
     RECENT_MATERIAL,
     SOME_MATERIAL,
+    SOME_PICTURED_MATERIAL,
 )
 
 MAX_CANDIDATES = 40
@@ -109,12 +110,12 @@ class OwnStories:
                 await connection.fetch(ONE_MATERIAL, post_id.channel_id, post_id.message_id, list(without))
             )
 
-    async def around_some(self, posts: Sequence[PostId]) -> StoryMaterial:
-        """The stories of these posts, without pictures and earlier texts."""
+    async def around_some(self, posts: Sequence[PostId], *, with_pictures: bool = False) -> StoryMaterial:
+        """The stories of these posts, without earlier texts, and without pictures unless they are wanted."""
         async with self._transactions.begin() as connection:
             return _material(
                 await connection.fetch(
-                    SOME_MATERIAL,
+                    SOME_PICTURED_MATERIAL if with_pictures else SOME_MATERIAL,
                     [post.channel_id for post in posts],
                     [post.message_id for post in posts],
                     [],

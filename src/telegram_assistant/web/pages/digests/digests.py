@@ -1,5 +1,6 @@
 """Digests: the newest one, earlier ones, when and where they come, and one right now."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
@@ -11,9 +12,12 @@ from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength, next
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests import digests
+from telegram_assistant.features.digests.interests import list_feedback
 from telegram_assistant.features.receivers import rss_feeds
 from telegram_assistant.features.receivers.receivers import list_receivers
+from telegram_assistant.features.stories.marks import latest_mark, list_marks
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedKind
+from telegram_assistant.web.pages.digests.entries import entry_sections, load_current_stories
 from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, go, uuid_of
 
 MAX_DIGESTS = 30
@@ -41,13 +45,21 @@ async def show_one(view: TenantView) -> Content:
 async def _digest_content(
     view: TenantView, stored: StoredDigest | None, others: Sequence[StoredDigest] = ()
 ) -> Content:
-    left_out = Counter(stored.digest.checks.reasons) if stored else {}
-    plan = await digests.get_plan(digests=view.own.digests)
+    stories = stored.digest.stories if stored else ()
+    plan, opinions, marks, current = await asyncio.gather(
+        digests.get_plan(digests=view.own.digests),
+        list_feedback(interests=view.own.interests),
+        list_marks(marks=view.own.story_marks),
+        load_current_stories(stories, stores=view.stores),
+    )
     return {
         "kept": stored,
+        "sections": entry_sections(stories, current, opinions),
         "others": others,
-        "left_out": left_out,
+        "left_out": Counter(stored.digest.checks.reasons) if stored else {},
         "plan": plan,
+        "marks": marks,
+        "just_marked": latest_mark(marks, now=view.now),
         "next_digest_at": next_moment(plan, zone=ZoneInfo(plan.zone), now=view.now),
     }
 

@@ -1,12 +1,24 @@
 """Quiet changes: what was edited or deleted after it was published, word by word."""
 
-from datetime import timedelta
+from datetime import date, timedelta
+
+from starlette.responses import Response
 
 from telegram_assistant.domain.posts.meaning import MeaningKind
+from telegram_assistant.errors import Missing
 from telegram_assistant.features.channels.channels import get_followed
+from telegram_assistant.features.posts.caught import (
+    FIRST_DAY,
+    LAST_DAY,
+    WEEK,
+    CaughtChanges,
+    caught_changes,
+)
 from telegram_assistant.features.posts.changes import quiet_changes
+from telegram_assistant.features.sharing.caught import caught_content
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
-from telegram_assistant.web.views import Content, TenantView, channel_id_of
+from telegram_assistant.web.pages.posts.caught_picture import draw_caught
+from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, channel_id_of
 
 CHANGES_PER_PAGE = 30
 DAYS = (1, 7, 30)
@@ -42,3 +54,34 @@ async def show(view: TenantView) -> Content:
         "all_days": DAYS,
         "channel": channel,
     }
+
+
+async def show_caught(view: TenantView) -> Content:
+    """The five changes of a week with the most views, as a card to share."""
+    caught = await load_caught(view)
+    today = view.now.date()
+    return {
+        "caught": caught,
+        "week_before": max(FIRST_DAY, caught.last_day - WEEK),
+        "week_after": min(today, caught.last_day + WEEK) if caught.last_day < today else None,
+    }
+
+
+async def show_caught_picture(view: TenantView) -> Response:
+    caught = await load_caught(view)
+    return Response(
+        draw_caught(caught_content(caught), language=view.language.value),
+        media_type="image/svg+xml",
+        headers={"Content-Disposition": f'attachment; filename="caught-{caught.last_day}.svg"'},
+    )
+
+
+async def load_caught(view: TenantView) -> CaughtChanges:
+    """Those of the seven days that end with `day` of the address, or else with today."""
+    try:
+        last_day = date.fromisoformat(view.query("day")) if view.query("day") else view.now.date()
+    except ValueError as error:
+        raise Missing(PAGE_UNKNOWN) from error
+    if not FIRST_DAY <= last_day <= LAST_DAY:
+        raise Missing(PAGE_UNKNOWN)
+    return await caught_changes(last_day, stores=view.stores)

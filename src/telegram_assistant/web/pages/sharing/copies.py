@@ -8,6 +8,7 @@ from starlette.responses import Response
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.sharing.content import SharedContent
 from telegram_assistant.errors import Missing
+from telegram_assistant.features.sharing.caught import caught_content
 from telegram_assistant.features.sharing.content import (
     share_digest,
     share_post,
@@ -15,6 +16,7 @@ from telegram_assistant.features.sharing.content import (
     share_story,
 )
 from telegram_assistant.features.sharing.formats import SHARE_FILES, ShareFormat, write_content
+from telegram_assistant.web.pages.posts.changes import load_caught
 from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, uuid_of
 
 LINK = "link"
@@ -43,6 +45,13 @@ async def copy_digest(view: TenantView) -> Content | Response:
     digest_id = uuid_of(view.request.path_params["digest"])
     content = await share_digest(digest_id, own=view.own)
     return _copy(view, content, path=f"/digest/{digest_id}", name=f"digest-{digest_id}")
+
+
+async def copy_caught(view: TenantView) -> Content | Response:
+    """The quiet changes of a week with the most views."""
+    caught = await load_caught(view)
+    path = f"/changes/caught?day={caught.last_day}"
+    return _copy(view, caught_content(caught), path=path, name=f"caught-{caught.last_day}")
 
 
 async def copy_posts(view: TenantView) -> Content | Response:

@@ -10,7 +10,6 @@ from functools import partial
 from starlette.responses import Response
 
 from telegram_assistant.domain.digests.interests import Feedback, StoryFeedback
-from telegram_assistant.domain.posts.differences import first_changed_sentence
 from telegram_assistant.domain.stories.pictures import DistinctPicture, pictures_of
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.errors import Rejected
@@ -105,9 +104,7 @@ async def show(view: TenantView) -> Content:
         "catch_up": opened.catch_up,
         "alerts": opened.alerts,
         "unread_alerts": opened.alerts.count,
-        "changes": [
-            (change, first_changed_sentence(change.pieces)) for change in beside.changes_for(visit.mutes)
-        ],
+        "changes": [(change, change.changed_line) for change in beside.changes_for(visit.mutes)],
         "rising": beside.rising,
         "checked_at": checked_at,
         "next_digest_at": opened.next_digest_at,

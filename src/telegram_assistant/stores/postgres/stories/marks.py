@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 import asyncpg
 
+from telegram_assistant.domain.digests.interests import StoryFeedback
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
 from telegram_assistant.domain.stories.marks import Mark, StoryMark
 from telegram_assistant.domain.stories.visible import VisiblePost
 from telegram_assistant.stores.postgres.database import PersonTransactions, SystemTransactions
+from telegram_assistant.stores.postgres.digests.interests import fetch_feedback
 
 MAX_MARKS = 1000
 """Older marks than that no longer count: such stories have left every list."""
@@ -29,6 +31,13 @@ class PersonStoryMarks:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(NEWEST, limit, mark, before or datetime.max.replace(tzinfo=UTC))
         return tuple(_story_mark(row) for row in rows)
+
+    async def with_feedback(self) -> tuple[tuple[StoryMark, ...], tuple[StoryFeedback, ...]]:
+        """The marks, and what the person said about stories; each the newest first."""
+        async with self._transactions.begin() as connection:
+            marks = await connection.fetch(NEWEST, MAX_MARKS, None, datetime.max.replace(tzinfo=UTC))
+            feedback = await fetch_feedback(connection)
+        return tuple(map(_story_mark, marks)), feedback
 
     async def put(self, posts: Sequence[PostId], mark: Mark, *, headline: str) -> None:
         """Marks the story of these posts, by the first of them. Being done with it counts from now on;

@@ -54,6 +54,7 @@ LIMITS = (
     *at_most(150.0, "slowest_p95_ms"),
     *at_most(120.0, "assets_kb"),
     *at_most(1.0, "fcp_s"),
+    *at_most(12, "most_queries"),
     *at_most(0, "errors", "queries_over", "pages_left_out"),
 )
 

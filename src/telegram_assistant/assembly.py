@@ -257,7 +257,7 @@ async def assemble(
             graph_index=graph_index,
             sender=Sender(
                 deliveries=system.deliveries,
-                tenant=api_app.tenant,
+                tenant=api_app.tenant_of_actor,
                 person=api_app.person,
                 webhooks=webhooks,
                 mailer=Mailer(settings.mail, settings.pages_url),

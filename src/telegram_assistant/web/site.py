@@ -62,7 +62,7 @@ OPEN: tuple[OpenRoute, ...] = (
     Page("/unsubscribe/{token}", subscriptions.show_unsubscribe, "subscription.html", queries=1),
     Action("/unsubscribe/{token}", subscriptions.unsubscribe, "subscription.html", is_proven_by_address=True),
     Action("/subscribe/{token}", subscriptions.subscribe_again, "subscription.html"),
-    Page("/s/{token}", public_link.show, "", queries=14, kind=RouteKind.LINK),
+    Page("/s/{token}", public_link.show, "", queries=12, kind=RouteKind.LINK),
     Page(feed_file.PICTURE_PATH, feed_file.show_picture, "", queries=5),
 )
 """Everybody may open them."""
@@ -135,8 +135,8 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/save", feed.save, "feed_posts.html", needs=KeyScope.READ),
     Page("/mutes", feed.show_mutes, "mutes.html", queries=3, needs=KeyScope.READ),
     Action("/mutes", feed.mute, needs=KeyScope.READ),
-    Page("/search", search.show, "search.html", queries=15, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
-    Page("/search/file/{kind}", search.export, "", queries=13, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page("/search", search.show, "search.html", queries=12, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page("/search/file/{kind}", search.export, "", queries=12, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Action(
         "/search/feed", search.create_feed, "search.html", needs=KeyScope.ADMIN, audited="create_feed_address"
     ),
@@ -170,16 +170,16 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/interests/remove", interests.remove, needs=KeyScope.READ),
     Action("/interests/reset", interests.reset, needs=KeyScope.READ),
     Action("/interests/say", interests.give_feedback, needs=KeyScope.READ),
-    Page("/ask", ask.show, "ask.html", queries=18, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page("/ask", ask.show, "ask.html", queries=12, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page(
         "/ask/brief",
         ask.show_brief,
         "ask_brief.html",
-        queries=18,
+        queries=12,
         needs=KeyScope.READ,
         kind=RouteKind.EXPENSIVE,
     ),
-    Page("/ask/stream", ask.stream, "", queries=21, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page("/ask/stream", ask.stream, "", queries=12, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/changes", changes.show, "changes.html", queries=5, needs=KeyScope.READ),
     Page("/changes/caught", changes.show_caught, "caught.html", queries=5, needs=KeyScope.READ),
     Page("/changes/caught/picture", changes.show_caught_picture, "", queries=5, needs=KeyScope.READ),
@@ -258,7 +258,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/channels/export/{kind}", channels.export, "", queries=2, needs=KeyScope.READ),
     Action("/channels/change", channels.change, needs=KeyScope.WRITE, audited="change_channels"),
     Action("/channels/unfollow", channels.unfollow, needs=KeyScope.WRITE, audited="unfollow_channels"),
-    Page("/channels/{channel:int}", channel.show, "channel.html", queries=16, needs=KeyScope.READ),
+    Page("/channels/{channel:int}", channel.show, "channel.html", queries=12, needs=KeyScope.READ),
     Page(
         "/channels/{channel:int}/record/{fact}",
         record.show,
@@ -339,7 +339,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page(
         "/operations/numbers", overview.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE
     ),
-    Page("/operations/checks", checks.show, "operations_checks.html", queries=20, needs=KeyScope.OPERATE),
+    Page("/operations/checks", checks.show, "operations_checks.html", queries=12, needs=KeyScope.OPERATE),
     Page(
         "/operations/dead-letters",
         dead_letters.show,

@@ -51,7 +51,7 @@ async def test_a_webhook_gets_what_the_api_answers(
         webhooks = WebhookClient(OPEN_GUARD)
         sender = Sender(
             deliveries=system.deliveries,
-            tenant=app.tenant,
+            tenant=app.tenant_of_actor,
             person=app.person,
             webhooks=webhooks,
             mailer=Mailer(app.settings.mail, app.settings.pages_url),

@@ -1,11 +1,9 @@
 """Stories that a person saves, is done with and follows."""
 
-from datetime import UTC, datetime, timedelta
-from secrets import token_hex
+from datetime import UTC, datetime
 
 import pytest
 
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
 from telegram_assistant.domain.stories.marks import Mark, marks_of
 from telegram_assistant.domain.watches.watch import AlertKind
 from telegram_assistant.errors import Missing
@@ -13,65 +11,21 @@ from telegram_assistant.features.stories.marks import (
     list_marks,
     mark_story,
     marked_stories,
-    raise_followed,
     unmark_story,
 )
 from telegram_assistant.features.stories.stories import take_out, visible_story
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, person_stores, tenant_stores
-from telegram_assistant.understanding.stories import StoryBuilder
-from testkit.factories import follow_long_ago, make_channel, make_page, make_post, make_tenant
+from telegram_assistant.stores.postgres.stores import SystemStores, person_stores
 from tests.conftest import Admin
-
-FLOOD = "В Сосновке река Тихая затопила 37 домов на Речной улице, людей вывозят на лодках, сообщил Лебедев."
-AGAIN = "Лебедев: на Речной улице в Сосновке 37 домов затопила река Тихая; вывезли на лодках 64 человека."
-
-
-class Desk:
-    """A tenant with channels, posts of which are grouped as they come."""
-
-    def __init__(self, system: SystemStores, pool: Pool, admin: Admin) -> None:
-        self.system, self.pool, self.admin = system, pool, admin
-        self.builder = StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
-
-    async def open(self) -> TenantId:
-        return await make_tenant(self.system)
-
-    async def invite(self, tenant_id: TenantId) -> UserId:
-        return (await self.system.users.join(tenant_id, f"person {token_hex(6)}")).user_id
-
-    async def post(self, text: str, *tenant_ids: TenantId, minutes_ago: float = 5) -> PostId:
-        channel_id = await make_channel(self.system)
-        for tenant_id in tenant_ids:
-            await follow_long_ago(self.system, self.admin, tenant_id, channel_id)
-        return await self.post_in(channel_id, text, minutes_ago=minutes_ago)
-
-    async def post_in(
-        self, channel_id: ChannelId, text: str, *, message_id: int = 1, minutes_ago: float = 5
-    ) -> PostId:
-        posted_at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
-        post = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at)
-        await self.system.landing.land(make_page(post), Claim(channel_id, 0))
-        await self.builder.group([post.id], now=datetime.now(UTC))
-        return PostId(channel_id, MessageId(message_id))
-
-    async def raise_followed(self) -> int:
-        return await raise_followed(
-            followers=self.system.story_followers,
-            tenant=lambda tenant_id: tenant_stores(self.pool, tenant_id),
-        )
-
-    def stores(self, tenant_id: TenantId, actor: UserId | None = None) -> TenantStores:
-        return tenant_stores(self.pool, tenant_id, actor)
+from tests.features.story_desk import AGAIN, FLOOD, StoryDesk
 
 
 @pytest.fixture
-def desk(system: SystemStores, pool: Pool, admin: Admin) -> Desk:
-    return Desk(system, pool, admin)
+def desk(system: SystemStores, pool: Pool, admin: Admin) -> StoryDesk:
+    return StoryDesk(system, pool, admin)
 
 
-async def test_a_story_is_done_until_a_post_says_something_new(desk: Desk) -> None:
+async def test_a_story_is_done_until_a_post_says_something_new(desk: StoryDesk) -> None:
     tenant_id = await desk.open()
     anna = await desk.invite(tenant_id)
     first = await desk.post(FLOOD, tenant_id, minutes_ago=9)
@@ -96,7 +50,7 @@ async def test_a_story_is_done_until_a_post_says_something_new(desk: Desk) -> No
         await unmark_story(later, Mark.DONE, stores=stores, marks=own)
 
 
-async def test_who_follows_a_story_gets_one_alert_for_each_new_post_that_is_no_copy(desk: Desk) -> None:
+async def test_who_follows_a_story_gets_one_alert_for_each_new_post_that_is_no_copy(desk: StoryDesk) -> None:
     tenant_id, stranger = await desk.open(), await desk.open()
     anna, boris = [await desk.invite(tenant_id) for _ in range(2)]
     first = await desk.post(FLOOD, tenant_id, minutes_ago=9)
@@ -125,7 +79,7 @@ async def test_who_follows_a_story_gets_one_alert_for_each_new_post_that_is_no_c
         assert await stores.alerts.mark_seen([alert.alert_id], by="boris", until=datetime.now(UTC)) == 0
 
 
-async def test_a_person_who_left_the_tenant_gets_no_alert(desk: Desk) -> None:
+async def test_a_person_who_left_the_tenant_gets_no_alert(desk: StoryDesk) -> None:
     tenant_id = await desk.open()
     _owner, anna = [await desk.invite(tenant_id) for _ in range(2)]
     first = await desk.post(FLOOD, tenant_id, minutes_ago=9)
@@ -138,7 +92,7 @@ async def test_a_person_who_left_the_tenant_gets_no_alert(desk: Desk) -> None:
 
 
 async def test_saved_stories_are_told_as_they_are_now_and_keep_their_mark_when_posts_join_or_leave(
-    desk: Desk,
+    desk: StoryDesk,
 ) -> None:
     tenant_id, stranger = await desk.open(), await desk.open()
     anna = await desk.invite(tenant_id)
@@ -157,7 +111,7 @@ async def test_saved_stories_are_told_as_they_are_now_and_keep_their_mark_when_p
     assert (await marked_stories(Mark.SAVED, stores=stores, marks=own, limit=5)).stories == ()
 
 
-async def test_saved_stories_come_in_pages(desk: Desk) -> None:
+async def test_saved_stories_come_in_pages(desk: StoryDesk) -> None:
     tenant_id = await desk.open()
     anna = await desk.invite(tenant_id)
     stores, own = desk.stores(tenant_id), person_stores(desk.pool, tenant_id, anna).story_marks

@@ -47,7 +47,11 @@ async def _followed_channels(stores: TenantStores, _world: World) -> set[Channel
 
 
 async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.coverage.load_coverage(channel_id)}
+    loaded = {
+        channel_id: await stores.coverage_overview.load_coverage(channel_id) for channel_id in world.channels
+    }
+    assert all((status is None) == (ledger is None) for status, ledger in loaded.values())
+    return {channel_id for channel_id, (status, _) in loaded.items() if status}
 
 
 async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -252,7 +256,7 @@ METHODS: dict[str, Case] = {
     "idempotency.take": _idempotency_take,
     "idempotency.keep": _idempotency_keep,
     "idempotency.give_back": _idempotency_give_back,
-    "coverage.load_coverage": _coverage_of,
+    "coverage_overview.load_coverage": _coverage_of,
     "words.find": _words_find,
     "words.mend": _words_mend,
     "words.scope": _words_scope,

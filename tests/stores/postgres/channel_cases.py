@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from telegram_assistant.domain.channels.record import ChannelRecord, RecordedPost, RecordFact
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.stores.postgres.channels.activity import SurroundedActivity
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
 from testkit.factories import World
@@ -24,15 +25,14 @@ async def _channels(stores: TenantStores) -> set[ChannelId]:
 
 async def _load_activity(stores: TenantStores, world: World) -> set[ChannelId]:
     now = datetime.now(UTC)
-    activities = {
-        channel: activity
-        for channel in world.channels
-        if (
-            activity := await stores.activity.load_activity(
-                channel, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now
-            )
+    surrounded = {
+        channel: await stores.activity.load_activity(
+            channel, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now
         )
+        for channel in world.channels
     }
+    activities = {channel: its.activity for channel, its in surrounded.items() if its.activity}
+    _check_accounts(surrounded, own=await _channels(stores))
     assert all(
         channel_activity.posts
         and channel_activity.deleted
@@ -40,6 +40,16 @@ async def _load_activity(stores: TenantStores, world: World) -> set[ChannelId]:
         for channel_activity in activities.values()
     )
     return set(activities)
+
+
+def _check_accounts(surrounded: dict[ChannelId, SurroundedActivity], *, own: set[ChannelId]) -> None:
+    """Accounts are named after the channel, and each knows every channel there is."""
+    accounts = {
+        channel_id: {account.phone_masked for account in its.accounts}
+        for channel_id, its in surrounded.items()
+    }
+    assert {channel_id for channel_id, names in accounts.items() if names} == own
+    assert all(accounts[channel_id] == {str(channel) for channel in own} for channel_id in own)
 
 
 async def _activity_recent(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -50,21 +60,6 @@ async def _activity_recent(stores: TenantStores, world: World) -> set[ChannelId]
         ).items()
         if posts
     }
-
-
-async def _activity_accounts(stores: TenantStores, world: World) -> set[ChannelId]:
-    """Accounts are named after the channel, and each knows every channel there is."""
-    accounts = {
-        channel: {account.phone_masked for account in await stores.activity.accounts(channel)}
-        for channel in world.channels
-    }
-    own = await _channels(stores)
-    assert all(
-        names == {str(channel) for channel in own}
-        for channel_id, names in accounts.items()
-        if channel_id in own
-    )
-    return {channel_id for channel_id, names in accounts.items() if names}
 
 
 async def _followed_change_all(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -101,6 +96,10 @@ async def _keep_networks(stores: TenantStores, world: World) -> set[ChannelId]:
     """Only its own channels are in a network afterwards, and in none when they are left out again."""
     own = await _channels(stores)
     assert await stores.networks.keep(dict.fromkeys(world.channels, world.shared[0])) == len(own)
+    around = await stores.activity.load_activity(
+        world.shared[0], zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=datetime.now(UTC)
+    )
+    assert {sister.channel_id for sister in around.sisters} == own - {world.shared[0]}
     assert await stores.networks.keep({}) == len(own)
     return own
 
@@ -120,16 +119,6 @@ async def _keep_habits(stores: TenantStores, world: World) -> set[ChannelId]:
     assert await stores.habits.keep(dict.fromkeys(world.channels, (1, -2))) == len(own)
     assert await stores.habits.keep(dict.fromkeys(world.channels, (1, -2))) == 0
     assert await stores.habits.keep(dict.fromkeys(world.channels, ())) == len(own)
-    return own
-
-
-async def _sisters(stores: TenantStores, world: World) -> set[ChannelId]:
-    """Both tenants' networks are kept, and each finds its own channels."""
-    own = await _channels(stores)
-    await stores.networks.keep(dict.fromkeys(world.channels, world.shared[0]))
-    sisters = {sister.channel_id for sister in await stores.networks.sisters(world.shared[0])}
-    await stores.networks.keep({})
-    assert sisters == own - {world.shared[0]}
     return own
 
 
@@ -185,7 +174,6 @@ async def _keep_records(stores: TenantStores, world: World) -> set[ChannelId]:
 CHANNEL_METHODS: dict[str, Case] = {
     "activity.load_activity": _load_activity,
     "activity.recent": _activity_recent,
-    "activity.accounts": _activity_accounts,
     "networks.copied_posts": _copied_posts,
     "networks.post_counts": _post_counts,
     "networks.signed_channels": _signed_channels,
@@ -200,7 +188,6 @@ CHANNEL_METHODS: dict[str, Case] = {
     "habits.due_channels": _due_channels,
     "habits.recent_texts": _recent_texts,
     "habits.keep": _keep_habits,
-    "networks.sisters": _sisters,
     "followed.change_all": _followed_change_all,
     "followed.leave_all": _followed_leave_all,
 }

@@ -194,6 +194,9 @@ async def _alerts_mark_seen(stores: TenantStores, world: World) -> set[ChannelId
 async def _alerts_unread(stores: TenantStores, world: World) -> set[ChannelId]:
     channel_ids = await _alerts_newest(stores, world)
     assert await stores.alerts.count_unread() == len(channel_ids)
+    newest, count = await stores.alerts.unread(limit=1)
+    assert (len(newest), count) == (min(1, len(channel_ids)), len(channel_ids))
+    assert {alert.channel_id for alert in (await stores.alerts.unread(limit=1000))[0]} == channel_ids
     return channel_ids
 
 
@@ -410,6 +413,7 @@ WATCH_METHODS: dict[str, Case] = {
     "alerts.some": _alerts_some,
     "alerts.mark_seen": _alerts_mark_seen,
     "alerts.count_unread": _alerts_unread,
+    "alerts.unread": _alerts_unread,
     "receivers.all": _receivers_all,
     "receivers.create": _receivers_create,
     "receivers.replace_secret": _receivers_replace_secret,

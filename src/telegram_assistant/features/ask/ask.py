@@ -30,6 +30,7 @@ from telegram_assistant.features.ask.story_answers import (
 from telegram_assistant.features.ask.writing import write_answer
 from telegram_assistant.features.search.results import SearchPage, SearchResult
 from telegram_assistant.features.search.search import MAX_FOUND, search
+from telegram_assistant.features.search.tenant_search import SearchBasis
 from telegram_assistant.features.understanding.provider_texts import MAX_SENT
 from telegram_assistant.language.parsed_text import ParsedText, count_shared, parse_text
 from telegram_assistant.language.quantities import quantities_in
@@ -142,21 +143,25 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its rea
         yield posts.date_quotations(written_answer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Posts:
-    """The posts that answer, and the day on which they are asked."""
+    """The posts that answer, and the day on which they are asked. What all searches need is read once."""
 
     tenant_id: TenantId
     stores: TenantStores
     index: MeaningSearch | None
     now: datetime
     zone: tzinfo
+    basis: SearchBasis | None = None
 
     @property
     def today(self) -> date:
         return self.now.astimezone(self.zone).date()
 
     async def search(self, query: str, period: Period | None, *, limit: int = SEARCHED) -> SearchPage:
+        if self.basis is None:
+            scope = await self.stores.words.scope(with_policies=self.index is not None)
+            self.basis = SearchBasis(scope)
         days = f" since:{period.since} until:{period.until}" if period else ""
         return await search(
             f"{query}{days}",
@@ -166,6 +171,8 @@ class _Posts:
             now=self.now,
             zone=self.zone,
             limit=limit,
+            basis=self.basis,
+            with_marks=False,
         )
 
     def date_quotations(self, answer: Answer) -> Answer:

@@ -50,13 +50,11 @@ async def channel_with_activity(
     channel = await get_followed(channel_id, followed=stores.followed)
     if not channel.active:
         return ActiveChannel(channel, health_of(channel, None, now), None, None, ())
-    coverage, activity, accounts, sisters, records, changes = await asyncio.gather(
+    coverage, around, records, changes = await asyncio.gather(
         load_coverage(channel_id, stores=stores),
         stores.activity.load_activity(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now),
-        stores.activity.accounts(channel_id),
-        stores.networks.sisters(channel_id),
         stores.records.some([channel_id]),
-        load_changes(channel, stores=stores, since=now - CHANGES, limit=MAX_CHANGES),
+        load_changes(channel_id, stores=stores, since=now - CHANGES, limit=MAX_CHANGES),
     )
     health = health_of(channel, coverage.channel, now)
     meant = [change for change in changes if not change.is_spelling]
@@ -64,9 +62,9 @@ async def channel_with_activity(
         channel,
         health,
         coverage,
-        activity,
-        accounts,
-        sisters,
+        around.activity,
+        around.accounts,
+        around.sisters,
         records.get(channel_id),
         tuple(meant[:SHOWN_CHANGES]),
         len(changes) - len(meant),

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 from uuid import UUID
 
 from telegram_assistant.domain.channels.channel import Reference, ReferenceKind, parse_reference
@@ -93,7 +94,18 @@ def _parse_listed(listed: ListedChannel) -> Reference | Reason:
         return error.reason
 
 
-def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
+class NamedChannel(Protocol):
+    """What a person may call a channel by."""
+
+    @property
+    def channel_id(self) -> ChannelId: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def username(self) -> str | None: ...
+
+
+def pick[C: NamedChannel](channels: Iterable[C], written: str) -> C:
     """Returns the channel with this id, @name, link or title. Raises Rejected if none or several match."""
     text = written.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()

@@ -1,6 +1,5 @@
 """Coverage of followed channels, and a sentence that describes it."""
 
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -86,12 +85,10 @@ async def coverage_of_all(
 
 async def load_coverage(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
     """Raises Missing if the tenant does not follow the channel."""
-    channels, ledger = await asyncio.gather(
-        stores.coverage_overview.channels([channel_id]), stores.coverage.load_coverage(channel_id)
-    )
-    if not channels:
+    channel, ledger = await stores.coverage_overview.load_coverage(channel_id)
+    if channel is None:
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
-    return FullCoverage(channels[0], ledger)
+    return FullCoverage(channel, ledger)
 
 
 def least_fill_time(missing_ids: int) -> timedelta:

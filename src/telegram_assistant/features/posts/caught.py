@@ -54,8 +54,7 @@ async def caught_changes(last_day: date, *, stores: TenantStores) -> CaughtChang
         )
     )
     most_viewed = _choose(edits + deletions)
-    channels = await stores.followed.some({change.channel_id for change in most_viewed})
-    described = await describe_changes(most_viewed, channels)
+    described = await describe_changes(most_viewed)
     return CaughtChanges(since, until, tuple(filter(_has_words, described))[:MAX_CAUGHT])
 
 

@@ -1,7 +1,7 @@
 """Quiet changes: posts that channels edited or deleted after publishing them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,6 @@ from telegram_assistant.domain.posts.differences import Piece, first_changed_sen
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
 from telegram_assistant.language.meaning_changes import meaning_changes
-from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.posts.changes import (
     ChangeCursor,
     ChangeKind,
@@ -81,38 +80,30 @@ async def quiet_changes(
         after=after,
     )
     page = changes[:limit]
-    channels = await stores.followed.some({change.channel_id for change in page})
     return ChangesPage(
-        await describe_changes(page, channels), change_cursor(page[-1]) if len(changes) > limit else None
+        await describe_changes(page), change_cursor(page[-1]) if len(changes) > limit else None
     )
 
 
 async def load_changes(
-    channel: FollowedChannel, *, stores: TenantStores, since: datetime, limit: int
+    channel_id: ChannelId, *, stores: TenantStores, since: datetime, limit: int
 ) -> tuple[DescribedChange, ...]:
     """The newest changes of one channel."""
-    changes = await stores.changes.since(since, limit=limit, channel_ids=(channel.channel_id,))
-    return await describe_changes(changes, {channel.channel_id: channel})
+    return await describe_changes(await stores.changes.since(since, limit=limit, channel_ids=(channel_id,)))
 
 
-async def describe_changes(
-    changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]
-) -> tuple[DescribedChange, ...]:
-    """Changes of other channels are left out."""
+async def describe_changes(changes: Sequence[QuietChange]) -> tuple[DescribedChange, ...]:
     described = []
     for change in changes:
-        channel = channels.get(change.channel_id)
-        if channel is None:
-            continue
         meaning = change.meaning
         if meaning is None:
             meaning = meaning_changes(change.before, change.after) if change.kind is ChangeKind.EDITED else ()
             await asyncio.sleep(0)  # comparing long texts takes milliseconds
-        link = link_to(PostId(change.channel_id, change.message_id), channel.username)
+        link = link_to(PostId(change.channel_id, change.message_id), change.username)
         described.append(
             DescribedChange(
                 change,
-                channel.title,
+                change.channel,
                 link,
                 pieces_of(change.difference, change.before, change.after),
                 meaning,

@@ -67,7 +67,7 @@ def letter_of_code(
 
 
 def _subject(alerts: Sequence[Alert], language: str) -> str:
-    first = f"{alerts[0].watch}: {translate(headline_of(alerts[0]), language)}"
+    first = _line(alerts[0], language)
     more = Reason(
         "mail_subject",
         "{first} and {count} more alert",
@@ -78,13 +78,19 @@ def _subject(alerts: Sequence[Alert], language: str) -> str:
     return first if len(alerts) == 1 else translate(more, language)
 
 
+def _line(alert: Alert, language: str) -> str:
+    """A story that a person follows has no watch."""
+    headline = translate(headline_of(alert), language)
+    return f"{alert.watch}: {headline}" if alert.watch else headline
+
+
 def _paragraph(alert: Alert, here: str, language: str) -> str:
     post = alert.post_id
     address = (
         f"{here}/post/{post.channel_id}/{post.message_id}" if post else f"{here}/channels/{alert.channel_id}"
     )
     lines = [
-        f"{alert.watch}: {translate(headline_of(alert), language)}",
+        _line(alert, language),
         alert.text,
         address,
         link_of_alert(alert),

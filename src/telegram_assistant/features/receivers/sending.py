@@ -75,7 +75,8 @@ class Sender:
     """What sending needs."""
 
     deliveries: Deliveries
-    tenant: Callable[[TenantId], TenantStores]
+    tenant: Callable[[TenantId, UserId | None], TenantStores]
+    """For everybody in the tenant, or for one person."""
     person: Callable[[TenantId, UserId], PersonStores]
     webhooks: WebhookClient
     mailer: Mailer
@@ -184,9 +185,12 @@ async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], 
 
 
 def _batch(waiting: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
-    """What goes in one mail: a code or a digest alone, or all alerts up to the next digest."""
-    alerts = tuple(takewhile(lambda delivery: delivery.alert_id is not None, waiting))
-    return alerts or waiting[:1]
+    """What goes in one mail: a code or a digest alone, or alerts of the same person up to the next digest."""
+
+    def belongs(delivery: Delivery) -> bool:
+        return delivery.alert_id is not None and delivery.user_id == waiting[0].user_id
+
+    return tuple(takewhile(belongs, waiting)) or waiting[:1]
 
 
 async def _attempt(
@@ -208,9 +212,8 @@ async def _send_alerts(
     sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime
 ) -> AttemptResult:
     """An alert that was deleted meanwhile needs no delivery."""
-    by_id = await sender.tenant(receiver.tenant_id).alerts.some(
-        [delivery.alert_id for delivery in batch if delivery.alert_id]
-    )
+    stores = sender.tenant(receiver.tenant_id, batch[0].user_id)
+    by_id = await stores.alerts.some([delivery.alert_id for delivery in batch if delivery.alert_id])
     alerts = [by_id[delivery.alert_id] for delivery in batch if delivery.alert_id in by_id]
     if not alerts:
         return DELIVERED
@@ -225,7 +228,7 @@ async def _send_alerts(
         )
         return await _mail(sender, receiver, letter, now=now)
     post_id = alerts[0].post_id
-    stories = await shared_stories([post_id] if post_id else [], stores=sender.tenant(receiver.tenant_id))
+    stories = await shared_stories([post_id] if post_id else [], stores=stores)
     body = webhook_body(MessageType.ALERT_RAISED, alerts[0].created_at, alert_response(alerts[0], stories))
     return await _post(sender, receiver, first, body, now=now)
 

@@ -67,6 +67,7 @@ async def export_search(
         zone=zone,
         limit=MAX_EXPORTED,
         order=order,
+        with_marks=False,
     )
     return ExportedSearch(page.query, page.results, page.cursor is None)
 

@@ -25,7 +25,7 @@ from telegram_assistant.features.search.matching import find_matches
 from telegram_assistant.features.search.meaning import MEANING_SECONDS
 from telegram_assistant.features.search.pages import CHARACTERS_AT_ONCE, Bookmark, ResultGroup, ResultGroups
 from telegram_assistant.features.search.results import FoundStory, SearchPage, SearchResult
-from telegram_assistant.features.search.tenant_search import TenantSearch, resolve_search
+from telegram_assistant.features.search.tenant_search import SearchBasis, TenantSearch, resolve_search
 from telegram_assistant.features.search.words import WordMatches
 from telegram_assistant.stores.postgres.search.search import (
     BEGINS,
@@ -44,6 +44,7 @@ from telegram_assistant.vectors.index import MeaningSearch
 CLOCKS_DIFFER = timedelta(minutes=5)
 MAX_FOUND = 100
 """Per page; a file holds the posts that are ranked together."""
+NOTHING_READ = SearchBasis()
 EMPTY_WINDOWS = 5
 """How many further windows are searched if a window has no results."""
 
@@ -61,26 +62,30 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
     by_story: bool = False,
     order: SearchOrder = SearchOrder.BEST,
     meaning_seconds: float = MEANING_SECONDS,
+    basis: SearchBasis = NOTHING_READ,
+    with_marks: bool = True,
 ) -> SearchPage:
     """Searches the channels that the tenant follows. Days are those of `zone`. With `by_story`, a story is
     one result.
 
     The best match comes first, or in the order `newest` the newest post that has the words.
-    Waits at most `meaning_seconds` for semantic results. `cursor` is that of the previous page.
+    Waits at most `meaning_seconds` for semantic results. `cursor` is that of the previous page. Without
+    marks, snippets do not show the words that matched.
 
     Raises Rejected, with what to write instead, if the query is not valid; Busy if PostgreSQL is unavailable.
     """
     query = parse_query(typed, today=now.astimezone(zone).date())
     request = await resolve_search(
         query,
+        basis=basis,
         tenant_id=tenant_id,
         stores=stores,
         index=index,
         zone=zone,
         by_story=by_story,
-        meaning_seconds=meaning_seconds,
         order=order,
     )
+    request = replace(request, meaning_seconds=meaning_seconds, with_marks=with_marks)
     mark = Bookmark.read(cursor, about=request.about) if cursor else Bookmark(as_of=now)
     answer = await _page(request, mark, limit=max(1, min(limit, MAX_MATCHES)))
     for _ in range(EMPTY_WINDOWS):
@@ -169,19 +174,20 @@ async def _load_groups(
             for post_id in dict.fromkeys((*ranked[reached:upto], *beside))
             if post_id not in loaded.posts
         ]
-        more = await request.stores.words.load(
-            missing,
-            channel_ids=popular,
-            strict_words=strict_words,
-            stories_until=until if request.by_story else None,
-            with_deleted=request.query.is_deleted,
-        )
-        loaded = Loaded(
-            {**loaded.posts, **more.posts},
-            {**loaded.channels, **more.channels},
-            edited=loaded.edited | more.edited,
-        )
-        stories |= _stories_by_post(more.stories)
+        if missing or popular:
+            more = await request.stores.words.load(
+                missing,
+                channel_ids=popular,
+                strict_words=strict_words,
+                stories_until=until if request.by_story else None,
+                with_deleted=request.query.is_deleted,
+            )
+            loaded = Loaded(
+                {**loaded.posts, **more.posts},
+                {**loaded.channels, **more.channels},
+                edited=loaded.edited | more.edited,
+            )
+            stories |= _stories_by_post(more.stories)
         await results.add(
             (loaded.posts[post_id] for post_id in ranked[reached:upto] if post_id in loaded.posts), stories
         )
@@ -232,7 +238,7 @@ async def _build_results(
     texts = [group.stored.post.text for group in groups]
     marked = (
         await request.stores.words.mark_words(texts, matches.query.words)
-        if request.query.meaning and texts
+        if request.with_marks and request.query.meaning and texts
         else texts
     )
     results, characters = [], 0

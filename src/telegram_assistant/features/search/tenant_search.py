@@ -1,12 +1,15 @@
 """A search as it was asked for: its query, with channels, days and tags resolved for the tenant."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.search.query import Query, SearchOrder
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels.channels import pick
+from telegram_assistant.features.channels.channels import NamedChannel, pick
+from telegram_assistant.features.search.meaning import MEANING_SECONDS
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import SearchFilters, SearchScope
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -27,10 +30,11 @@ class TenantSearch:
     tenant_id: TenantId
     stores: TenantStores
     index: MeaningSearch | None
-    meaning_seconds: float
     zone: tzinfo
     by_story: bool
     order: SearchOrder
+    meaning_seconds: float = MEANING_SECONDS
+    with_marks: bool = True
 
     @property
     def about(self) -> str:
@@ -39,13 +43,22 @@ class TenantSearch:
         return " ".join((str(self.query), *filter(None, choices)))
 
 
+@dataclass(frozen=True, slots=True)
+class SearchBasis:
+    """What was read already, and what several searches may share."""
+
+    scope: SearchScope | None = None
+    channels: Sequence[NamedChannel] = ()
+    """Channels that the tenant follows; the others are read if a query names one of them."""
+
+
 async def resolve_search(
     query: Query,
     *,
+    basis: SearchBasis,
     tenant_id: TenantId,
     stores: TenantStores,
     index: MeaningSearch | None,
-    meaning_seconds: float,
     zone: tzinfo,
     by_story: bool,
     order: SearchOrder,
@@ -65,11 +78,10 @@ async def resolve_search(
                 "deleted posts are searched by words, channel, language and day; remove tag:, kind: and has:",
             )
         )
-    scope = await stores.words.scope(with_policies=index is not None and bool(query.meaning))
+    scope = basis.scope or await stores.words.scope(with_policies=index is not None and bool(query.meaning))
     channels: tuple[ChannelId, ...] | None = None
     if query.channels:
-        followed = await stores.followed.channels()
-        channels = tuple(pick(followed, channel).channel_id for channel in query.channels)
+        channels = await _pick_channels(query.channels, basis, stores)
     limits = SearchFilters(
         channels=channels,
         since=_midnight(query.since, zone) if query.since else None,
@@ -88,11 +100,20 @@ async def resolve_search(
         tenant_id=tenant_id,
         stores=stores,
         index=index,
-        meaning_seconds=meaning_seconds,
         zone=zone,
         by_story=by_story,
         order=order,
     )
+
+
+async def _pick_channels(
+    names: Sequence[str], basis: SearchBasis, stores: TenantStores
+) -> tuple[ChannelId, ...]:
+    if basis.channels:
+        with suppress(Rejected):
+            return tuple(pick(basis.channels, name).channel_id for name in names)
+    followed = await stores.followed.channels()
+    return tuple(pick(followed, name).channel_id for name in names)
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from telegram_assistant.domain.digests.interests import StoryFeedback
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.stories.marks import Mark, StoryMark
 from telegram_assistant.domain.stories.visible import VisibleStory
@@ -40,6 +41,13 @@ async def unmark_story(post_id: PostId, mark: Mark, *, stores: TenantStores, mar
 async def list_marks(*, marks: PersonStoryMarks) -> tuple[StoryMark, ...]:
     """The newest first."""
     return await marks.newest()
+
+
+async def marks_and_feedback(
+    *, marks: PersonStoryMarks
+) -> tuple[tuple[StoryMark, ...], tuple[StoryFeedback, ...]]:
+    """What the person did with stories and said about them; each the newest first."""
+    return await marks.with_feedback()
 
 
 def latest_mark(marks: Sequence[StoryMark], *, now: datetime) -> StoryMark | None:

@@ -200,9 +200,7 @@ def _disputed_numbers(story: VisibleStory, language: str | None) -> tuple[Disput
 
 
 async def unread_alerts(*, stores: TenantStores, limit: int = MAX_ALERTS) -> UnreadAlerts:
-    alerts = await stores.alerts.newest(limit=limit, unread_only=True)
-    count = await stores.alerts.count_unread() if len(alerts) == limit else len(alerts)
-    return UnreadAlerts(alerts, count)
+    return UnreadAlerts(*await stores.alerts.unread(limit=limit))
 
 
 async def meanwhile(

@@ -18,7 +18,7 @@ class AlertResponse(BaseModel, frozen=True):
     """An alert.
 
     `channel` and `text` are empty if the tenant does not see them any more; a silence has no post. `followed`
-    is about a story that you follow: only you see it, and it has no watch.
+    is about a story that you follow: only you and the receivers of your digests get it, and it has no watch.
     """
 
     alert_id: UUID

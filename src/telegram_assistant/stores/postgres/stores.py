@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.channels.activity import ChannelActiviti
 from telegram_assistant.stores.postgres.channels.backfills import Backfills
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests
 from telegram_assistant.stores.postgres.channels.channels import Channels, Followed
-from telegram_assistant.stores.postgres.channels.coverage import CoverageLedger, CoverageOverview, OwnCoverage
+from telegram_assistant.stores.postgres.channels.coverage import CoverageLedger, CoverageOverview
 from telegram_assistant.stores.postgres.channels.folders import FollowedFolders
 from telegram_assistant.stores.postgres.channels.hints import Hints
 from telegram_assistant.stores.postgres.channels.joined_channels import JoinedChannels, JoinedListings
@@ -230,7 +230,6 @@ class TenantStores:
     request_fates: RequestFates
     joined: JoinedChannels
     parked: ParkedChannels
-    coverage: OwnCoverage
     coverage_overview: CoverageOverview
     activity: ChannelActivities
     networks: ChannelNetworks

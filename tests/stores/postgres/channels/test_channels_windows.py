@@ -203,7 +203,7 @@ async def beside(admin: Admin, channel_id: ChannelId) -> None:
 
 async def test_the_ledger_begins_with_the_first_post_of_the_window(system: SystemStores, pool: Pool) -> None:
     stores, channel_id = await two_followers(system, pool)
-    ledger = await stores.coverage.load_coverage(channel_id)
+    _, ledger = await stores.coverage_overview.load_coverage(channel_id)
     assert ledger is not None
     assert (ledger.floor_id, ledger.newest_id) == (5, 7)
     assert ledger.verified == (IdRange(MessageId(5), MessageId(7)),)
@@ -219,7 +219,7 @@ async def test_what_is_missing_below_the_window_is_not_missing(
         "UPDATE coverage SET verified = '{[1,3), [6,8)}', verified_at = now() WHERE channel_id = $1",
         channel_id,
     )
-    ledger = await stores.coverage.load_coverage(channel_id)
+    _, ledger = await stores.coverage_overview.load_coverage(channel_id)
     assert ledger is not None
     assert ledger.gaps == (IdRange(MessageId(5), MessageId(5)),)
     (line,) = await stores.coverage_overview.channels([channel_id])
@@ -441,5 +441,7 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
         forwarding.posts
         for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
     ) == len(expected - deleted)
-    ledgers = {channel_id: await stores.coverage.load_coverage(channel_id) for channel_id in floors}
+    ledgers = {
+        channel_id: (await stores.coverage_overview.load_coverage(channel_id))[1] for channel_id in floors
+    }
     assert {channel_id: ledger.floor_id for channel_id, ledger in ledgers.items() if ledger} == floors

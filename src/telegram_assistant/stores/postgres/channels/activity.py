@@ -2,11 +2,13 @@
 and which of the tenant's own accounts can open a channel.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
+
+import asyncpg
 
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.channels.activity import (
@@ -17,6 +19,7 @@ from telegram_assistant.domain.channels.activity import (
     Freshness,
     PostRhythm,
 )
+from telegram_assistant.domain.channels.networks import SisterChannel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.reasons import Reason, load_reason
 from telegram_assistant.stores.postgres.database import TenantTransactions
@@ -37,6 +40,18 @@ class OpeningAccount:
     joined: bool
     lost_at: datetime | None
     lost_reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class SurroundedActivity:
+    """What a channel posted, and who is around it."""
+
+    activity: ChannelActivity | None
+    """None if the tenant does not follow the channel."""
+    accounts: tuple[OpeningAccount, ...]
+    """The tenant's own accounts that know it, those that can open it first: others' are their own affair."""
+    sisters: tuple[SisterChannel, ...]
+    """Other channels of its owner that the tenant follows."""
 
 
 # Row-level security keeps all of it within the tenant's window. An album is one post.
@@ -93,6 +108,15 @@ CROSS JOIN (
     FROM delays) delay
 """
 
+ACCOUNTS = "SELECT * FROM own_accounts_of_channel($1) ORDER BY lost_at NULLS FIRST, joined DESC, public_id"
+
+SISTERS = """
+SELECT o.channel_id, c.title FROM subscriptions s
+JOIN subscriptions o ON o.tenant_id = s.tenant_id AND o.network = s.network AND o.channel_id <> s.channel_id
+JOIN channels c ON c.channel_id = o.channel_id
+WHERE s.channel_id = $1 AND s.active AND o.active ORDER BY o.channel_id
+"""
+
 RECENT = """
 SELECT f.channel_id, r.posts FROM unnest($1::bigint[]) AS f(channel_id) CROSS JOIN LATERAL (
     SELECT count(*)::int AS posts FROM posts p WHERE p.channel_id = f.channel_id AND p.posted_at >= $2
@@ -108,40 +132,20 @@ class ChannelActivities:
 
     async def load_activity(
         self, channel_id: ChannelId, *, zone: ZoneInfo, promised: timedelta, now: datetime
-    ) -> ChannelActivity | None:
-        """The last four weeks of a channel, as far as the tenant sees them;
-        None if it does not follow the channel.
-        """
+    ) -> SurroundedActivity:
+        """The last four weeks of a channel, as far as the tenant sees them."""
         since, fresh_since, changed_since = (
             now - timedelta(days=days) for days in (RHYTHM_DAYS, FRESHNESS_DAYS, CHANGES_DAYS)
         )
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(SUMMARY, channel_id, since, fresh_since, promised, changed_since)
             hours = await connection.fetch(HOURS, channel_id, since, zone.key)
-        if row is None:
-            return None
-        counts = {hour["hour"]: hour["posts"] for hour in hours}
-        return ChannelActivity(
-            followed_at=row["followed_at"],
-            since=row["since"],
-            posts=row["posts"],
-            hours=tuple(
-                tuple(counts.get(day * HOURS_OF_DAY + hour, 0) for hour in range(HOURS_OF_DAY))
-                for day in range(DAYS_OF_WEEK)
-            ),
-            rhythm=None if row["median"] is None else PostRhythm(row["median"], row["long"]),
-            freshness=Freshness(
-                since=row["fresh_since"],
-                promised=promised,
-                posts=row["fresh_posts"],
-                on_time=row["kept"],
-                median_seconds=row["delay_median"],
-                slowest_seconds=row["slowest"],
-            ),
-            changed_since=row["changed_since"],
-            edited=row["edited"],
-            deleted=row["deleted"],
-            stored_posts=row["stored_posts"],
+            accounts = await connection.fetch(ACCOUNTS, channel_id)
+            sisters = await connection.fetch(SISTERS, channel_id)
+        return SurroundedActivity(
+            None if row is None else _activity(row, hours, promised),
+            tuple(map(_opening_account, accounts)),
+            tuple(SisterChannel(ChannelId(sister["channel_id"]), sister["title"]) for sister in sisters),
         )
 
     async def recent(self, channel_ids: Collection[ChannelId], *, since: datetime) -> dict[ChannelId, int]:
@@ -152,24 +156,38 @@ class ChannelActivities:
             rows = await connection.fetch(RECENT, list(channel_ids), since)
         return {ChannelId(row["channel_id"]): row["posts"] for row in rows}
 
-    async def accounts(self, channel_id: ChannelId) -> tuple[OpeningAccount, ...]:
-        """The tenant's own accounts that know the channel, those that can open it first.
 
-        Others' accounts are their own affair.
-        """
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                "SELECT * FROM own_accounts_of_channel($1) "
-                "ORDER BY lost_at NULLS FIRST, joined DESC, public_id",
-                channel_id,
-            )
-        return tuple(
-            OpeningAccount(
-                **{
-                    **dict(row),
-                    "state": AccountState(row["state"]),
-                    "lost_reason": load_reason(row["lost_reason"]),
-                }
-            )
-            for row in rows
-        )
+def _activity(row: asyncpg.Record, hours: Sequence[asyncpg.Record], promised: timedelta) -> ChannelActivity:
+    counts = {hour["hour"]: hour["posts"] for hour in hours}
+    return ChannelActivity(
+        followed_at=row["followed_at"],
+        since=row["since"],
+        posts=row["posts"],
+        hours=tuple(
+            tuple(counts.get(day * HOURS_OF_DAY + hour, 0) for hour in range(HOURS_OF_DAY))
+            for day in range(DAYS_OF_WEEK)
+        ),
+        rhythm=None if row["median"] is None else PostRhythm(row["median"], row["long"]),
+        freshness=Freshness(
+            since=row["fresh_since"],
+            promised=promised,
+            posts=row["fresh_posts"],
+            on_time=row["kept"],
+            median_seconds=row["delay_median"],
+            slowest_seconds=row["slowest"],
+        ),
+        changed_since=row["changed_since"],
+        edited=row["edited"],
+        deleted=row["deleted"],
+        stored_posts=row["stored_posts"],
+    )
+
+
+def _opening_account(row: asyncpg.Record) -> OpeningAccount:
+    return OpeningAccount(
+        **{
+            **dict(row),
+            "state": AccountState(row["state"]),
+            "lost_reason": load_reason(row["lost_reason"]),
+        }
+    )

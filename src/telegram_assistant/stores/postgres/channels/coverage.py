@@ -12,7 +12,7 @@ import asyncpg
 from telegram_assistant.domain.channels.coverage import CoverageFacts, CoverageStatus, IdRange, status_of
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.reasons import load_reason
-from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions, Transactions
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,15 @@ class CoverageOverview:
             rows = await connection.fetch(OVERVIEW, None if only is None else list(only))
         return tuple(_channel_coverage(row) for row in rows)
 
+    async def load_coverage(
+        self, channel_id: ChannelId, *, max_ranges: int = 1000
+    ) -> tuple[ChannelCoverage | None, Coverage | None]:
+        """How complete a channel is, and its ledger within the tenant's own window."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(OVERVIEW, [channel_id])
+            ledger = await connection.fetchrow(OWN_COVERAGE, channel_id, max_ranges)
+        return None if row is None else _channel_coverage(row), _ledger(ledger)
+
     async def last_checked_at(self) -> datetime | None:
         """When a channel that the tenant follows was read last."""
         async with self._transactions.begin() as connection:
@@ -169,24 +178,11 @@ class CoverageLedger:
         """The channel's coverage, the newest gaps and proven ranges first;
         None before the first page has landed.
         """
-        return await _coverage(self._transactions, COVERAGE, channel_id, max_ranges)
+        async with self._transactions.begin() as connection:
+            return _ledger(await connection.fetchrow(COVERAGE, channel_id, max_ranges))
 
 
-class OwnCoverage:
-    """A tenant store: coverage within the tenant's own window."""
-
-    def __init__(self, transactions: TenantTransactions) -> None:
-        self._transactions = transactions
-
-    async def load_coverage(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
-        return await _coverage(self._transactions, OWN_COVERAGE, channel_id, max_ranges)
-
-
-async def _coverage(
-    transactions: Transactions, query: str, channel_id: ChannelId, max_ranges: int
-) -> Coverage | None:
-    async with transactions.begin() as connection:
-        row = await connection.fetchrow(query, channel_id, max_ranges)
+def _ledger(row: asyncpg.Record | None) -> Coverage | None:
     if row is None:
         return None
     floor_id, newest_id = MessageId(row["floor_id"]), MessageId(row["newest_id"])

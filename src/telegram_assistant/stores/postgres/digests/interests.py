@@ -48,12 +48,7 @@ class PersonInterests:
     async def list_feedback(self) -> tuple[StoryFeedback, ...]:
         """What the person said about stories, the newest first."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                f"SELECT {FEEDBACK_COLUMNS} FROM feedback f WHERE f.feedback = ANY ($1) "
-                f"ORDER BY f.said_at DESC LIMIT {MAX_FEEDBACK}",
-                list(ABOUT_STORIES),
-            )
-        return tuple(_feedback_of(row) for row in rows)
+            return await fetch_feedback(connection)
 
     async def put(self, topic: str, weight: float) -> bool:
         """Writes down a topic in the person's own words.
@@ -121,6 +116,15 @@ class PersonInterests:
         async with self._transactions.begin() as connection:
             await connection.execute("DELETE FROM interests")
             await connection.execute("DELETE FROM feedback")
+
+
+async def fetch_feedback(connection: Connection) -> tuple[StoryFeedback, ...]:
+    rows = await connection.fetch(
+        f"SELECT {FEEDBACK_COLUMNS} FROM feedback f WHERE f.feedback = ANY ($1) "
+        f"ORDER BY f.said_at DESC LIMIT {MAX_FEEDBACK}",
+        list(ABOUT_STORIES),
+    )
+    return tuple(_feedback_of(row) for row in rows)
 
 
 LEARN = f"""

@@ -53,6 +53,8 @@ class QuietChange:
     """How the meaning changed; None for a deletion, and for edits from before this was compared."""
     score: int
     """What the changes are ordered by, beside the time."""
+    channel: str
+    username: str | None
 
     @property
     def post_id(self) -> PostId:
@@ -121,7 +123,8 @@ deleted AS (
 changed AS (
     SELECT c.*, p.posted_at, p.stored_at, CASE WHEN c.kind = 'deleted' THEN ''
         ELSE coalesce(later.text, p.text) END AS after,
-           coalesce(seen.views, (p.facts -> 'counts' ->> 'views')::bigint) AS views
+           coalesce(seen.views, (p.facts -> 'counts' ->> 'views')::bigint) AS views,
+           coalesce(named.title, '') AS channel, named.username
     FROM (SELECT * FROM edited UNION ALL SELECT * FROM deleted) c
     CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = c.channel_id AND message_id = c.message_id
         LIMIT 1) p
@@ -133,11 +136,12 @@ changed AS (
         SELECT views FROM post_counts
         WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at
             ORDER BY seen_at DESC LIMIT 1) seen ON true
+    LEFT JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = c.channel_id) named ON true
     WHERE $16 OR NOT EXISTS (SELECT 1 FROM post_enrichment e
         WHERE e.channel_id = c.channel_id AND e.message_id = c.message_id AND e.kind = 'tags'
             AND (e.data ->> 'is_ad')::boolean)
 )
-SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
+SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views, channel, username,
        revision - {UNSEEN_REVISIONS.format(post="changed")} AS revision, difference, meaning, score
 FROM (SELECT *, CASE WHEN $5 THEN least(coalesce(views, 0), 999999999) + CASE WHEN $13
     THEN coalesce(weight, 0)::bigint * 1000000000 ELSE 0 END

@@ -51,6 +51,8 @@ class Delivery:
     attempt: int
     created_at: datetime
     alert_id: UUID | None = None
+    user_id: UserId | None = None
+    """Whose alert it is. None: everybody's in the tenant."""
     digest: "DeliveredDigest | None" = None
     code_number: int | None = None
 
@@ -193,9 +195,15 @@ def _due_receiver(row: asyncpg.Record) -> DueReceiver:
 
 
 def _delivery(row: asyncpg.Record) -> Delivery:
-    digest = DeliveredDigest(UserId(row["user_id"]), row["digest_id"]) if row["digest_id"] else None
+    user_id = None if row["user_id"] is None else UserId(row["user_id"])
     return Delivery(
-        row["delivery_id"], row["attempts"], row["created_at"], row["alert_id"], digest, row["code_number"]
+        row["delivery_id"],
+        row["attempts"],
+        row["created_at"],
+        alert_id=row["alert_id"],
+        user_id=user_id,
+        digest=DeliveredDigest(user_id, row["digest_id"]) if user_id and row["digest_id"] else None,
+        code_number=row["code_number"],
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from telegram_assistant.domain.channels.networks import CopiedPost, SignedChannel, SisterChannel
+from telegram_assistant.domain.channels.networks import CopiedPost, SignedChannel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
@@ -40,13 +40,6 @@ SELECT p.* FROM ends e CROSS JOIN LATERAL (
 ) p ORDER BY p.posted_at, p.channel_id
 """
 """$1 since, $2 the least letters. Posts that the tenant does not see are left out by row-level security."""
-
-SISTERS = """
-SELECT o.channel_id, c.title FROM subscriptions s
-JOIN subscriptions o ON o.tenant_id = s.tenant_id AND o.network = s.network AND o.channel_id <> s.channel_id
-JOIN channels c ON c.channel_id = o.channel_id
-WHERE s.channel_id = $1 AND s.active AND o.active ORDER BY o.channel_id
-"""
 
 COUNTS = """
 SELECT f.channel_id, count(*) AS posts FROM unnest($2::bigint[]) AS f(channel_id)
@@ -107,12 +100,6 @@ class ChannelNetworks:
             SignedChannel(ChannelId(row["channel_id"]), row["invitation"], row["signed"], row["posts"])
             for row in rows
         )
-
-    async def sisters(self, channel_id: ChannelId) -> tuple[SisterChannel, ...]:
-        """The other channels of its network that the tenant follows."""
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(SISTERS, channel_id)
-        return tuple(SisterChannel(ChannelId(row["channel_id"]), row["title"]) for row in rows)
 
     async def keep(self, networks: Mapping[ChannelId, ChannelId]) -> int:
         """Replaces the tenant's networks. Returns for how many channels they changed."""

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 import asyncpg
 
+from telegram_assistant.domain.digests.interests import StoryFeedback
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
 from telegram_assistant.domain.stories.marks import Mark, StoryMark
 from telegram_assistant.domain.stories.visible import VisiblePost
 from telegram_assistant.stores.postgres.database import PersonTransactions, SystemTransactions
+from telegram_assistant.stores.postgres.digests.interests import fetch_feedback
 
 MAX_MARKS = 1000
 """Older marks than that no longer count: such stories have left every list."""
@@ -29,6 +31,13 @@ class PersonStoryMarks:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(NEWEST, limit, mark, before or datetime.max.replace(tzinfo=UTC))
         return tuple(_story_mark(row) for row in rows)
+
+    async def with_feedback(self) -> tuple[tuple[StoryMark, ...], tuple[StoryFeedback, ...]]:
+        """The marks, and what the person said about stories; each the newest first."""
+        async with self._transactions.begin() as connection:
+            marks = await connection.fetch(NEWEST, MAX_MARKS, None, datetime.max.replace(tzinfo=UTC))
+            feedback = await fetch_feedback(connection)
+        return tuple(map(_story_mark, marks)), feedback
 
     async def put(self, posts: Sequence[PostId], mark: Mark, *, headline: str) -> None:
         """Marks the story of these posts, by the first of them. Being done with it counts from now on;
@@ -106,8 +115,8 @@ class StoryFollowers:
         )
 
     async def raise_alerts(self, story: FollowedStory, posts: Sequence[VisiblePost]) -> int:
-        """Raises an alert for each of these posts, and notes that the story was looked at. Returns how many
-        are new: repeating it raises none twice.
+        """Raises an alert for each of these posts, with its deliveries, and notes that the story was looked
+        at. Returns how many are new: repeating it raises none twice.
         """
         async with self._transactions.begin() as connection:
             raised: int = await connection.fetchval(
@@ -145,11 +154,28 @@ WITH raised AS (
     SELECT $1, $2, 'followed', p.subject, p.channel_id, p.message_id, p.posted_at
     FROM unnest($3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[])
         AS p(channel_id, message_id, posted_at, subject)
-    ON CONFLICT DO NOTHING RETURNING 1
+    ON CONFLICT DO NOTHING RETURNING tenant_id, user_id, alert_id, severity
+),
+queued AS (
+    INSERT INTO deliveries (tenant_id, receiver_id, alert_id, user_id, due_at)
+    SELECT a.tenant_id, r.receiver_id, a.alert_id, a.user_id,
+        CASE WHEN a.severity = 'critical' THEN now() ELSE coalesce(quiet.ends_at, now()) END
+    FROM raised a JOIN digest_plans p USING (tenant_id, user_id)
+    JOIN receivers r ON r.tenant_id = a.tenant_id AND r.receiver_id = ANY (p.receivers)
+        AND r.confirmed_at IS NOT NULL
+    CROSS JOIN LATERAL (
+        SELECT max(quiet_until(now(), w.quiet_from, w.quiet_until, w.zone)) AS ends_at FROM watches w
+        WHERE w.tenant_id = a.tenant_id AND w.paused_at IS NULL AND w.quiet_from IS NOT NULL
+            AND r.receiver_id = ANY (w.receivers)
+    ) quiet
+    ORDER BY a.tenant_id, r.receiver_id, a.alert_id
 )
 SELECT count(*) FROM raised
 """
-"""$1 tenant, $2 person; arrays, one element per post: $3 channel, $4 message, $5 time, $6 subject"""
+"""An alert goes where the person's digests go. No watch says when it is quiet, so the quiet hours of all
+watches that reach the same receiver hold.
+
+$1 tenant, $2 person; arrays, one element per post: $3 channel, $4 message, $5 time, $6 subject"""
 
 
 def _subject_of(post: VisiblePost) -> str:

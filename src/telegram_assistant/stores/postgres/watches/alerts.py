@@ -64,6 +64,12 @@ class Alerts:
             rows = await connection.fetch(NEWEST, limit, watch_id, unread_only, *place)
         return tuple(map(alert_in, rows))
 
+    async def unread(self, *, limit: int) -> tuple[tuple[Alert, ...], int]:
+        """The newest alerts that nobody has seen, and how many there are, as far as it is worth counting."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(UNREAD, limit)
+        return tuple(map(alert_in, rows)), rows[0]["unread"] if rows else 0
+
     async def by_event(
         self,
         *,
@@ -96,9 +102,7 @@ class Alerts:
     async def count_unread(self) -> int:
         """As far as it is worth counting."""
         async with self._transactions.begin() as connection:
-            count: int = await connection.fetchval(
-                f"SELECT count(*) FROM (SELECT FROM alerts WHERE seen_at IS NULL LIMIT {MAX_COUNTED}) unread"
-            )
+            count: int = await connection.fetchval(COUNT_UNREAD)
         return count
 
 
@@ -141,6 +145,14 @@ NEWEST = f"""
 WHERE ($2::uuid IS NULL OR a.watch_id = $2) AND (NOT $3 OR a.seen_at IS NULL)
   AND ($4::timestamptz IS NULL OR (a.created_at, a.alert_id) < ($4, $5::uuid))
 ORDER BY a.created_at DESC, a.alert_id DESC LIMIT $1
+"""
+
+COUNT_UNREAD = f"SELECT count(*) FROM (SELECT FROM alerts WHERE seen_at IS NULL LIMIT {MAX_COUNTED}) unread"
+
+UNREAD = f"""
+SELECT newest.*, ({COUNT_UNREAD}) AS unread
+FROM ({ALERTS} WHERE a.seen_at IS NULL ORDER BY a.created_at DESC, a.alert_id DESC LIMIT $1) newest
+ORDER BY newest.created_at DESC, newest.alert_id DESC
 """
 
 BY_EVENT = NEWEST.replace("a.created_at", "a.happened_at")

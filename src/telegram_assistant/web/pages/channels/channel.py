@@ -8,13 +8,12 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.people.person import FeedOrder
-from telegram_assistant.errors import Busy, Missing
 from telegram_assistant.features.channels.activity import channel_with_activity
 from telegram_assistant.features.channels.channels import change_followed, unfollow
 from telegram_assistant.features.channels.coverage import least_fill_time
 from telegram_assistant.features.channels.polling import poll_own
 from telegram_assistant.features.feed import person_feed
-from telegram_assistant.features.graph import GraphScope, SimilarChannels, similar_channels, who_forwards
+from telegram_assistant.features.graph import GraphScope, find_neighbours
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.feed.person_feed import ReadingScope
 from telegram_assistant.web.charts.channels import busiest, draw_coverage, draw_week
@@ -31,10 +30,9 @@ async def show(view: TenantView) -> Content:
     channel_id = _channel_id(view)
     full = await channel_with_activity(channel_id, stores=view.stores, zone=view.zone, now=view.now)
     scope, newest = GraphScope(view.stores, view.app.graph, view.now), ReadingScope(channel_id=channel_id)
-    around, forwards, similar, page = await asyncio.gather(
+    around, neighbours, page = await asyncio.gather(
         person_feed.feed_surroundings(own=view.own),
-        who_forwards(scope, channel_id=channel_id, limit=FORWARDS),
-        _similar(scope, channel_id),
+        find_neighbours(scope, channel_id, max_forwards=FORWARDS, max_similar=SIMILAR),
         person_feed.read_feed(
             newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS
         ),
@@ -56,13 +54,13 @@ async def show(view: TenantView) -> Content:
         "fill_time": least_fill_time(full.coverage.channel.missing_ids) if full.coverage else None,
         "week": week,
         "busiest": busiest(week),
-        "sources": [edge for edge in forwards.forwarded if edge.channel.channel_id == channel_id],
+        "sources": [edge for edge in neighbours.forwarded if edge.channel.channel_id == channel_id],
         "forwarders": [
             edge
-            for edge in forwards.forwarded
+            for edge in neighbours.forwarded
             if edge.source.channel_id == channel_id and edge.channel.channel_id != channel_id
         ],
-        "similar": similar,
+        "similar": neighbours.similar,
         "posts": page.entries,
     }
 
@@ -82,14 +80,6 @@ async def unfollow_one(view: TenantView) -> Response:
 async def read_now(view: TenantView) -> Response:
     await poll_own(_channel_id(view), mode=None, first=False, followed=view.stores.followed)
     return go(f"{_url(view)}?asked=yes")
-
-
-async def _similar(scope: GraphScope, channel_id: ChannelId) -> SimilarChannels | None:
-    """Needs the graph, which may be off or away."""
-    try:
-        return await similar_channels(scope, channel_id, limit=SIMILAR)
-    except (Busy, Missing):
-        return None
 
 
 def _channel_id(view: TenantView) -> ChannelId:

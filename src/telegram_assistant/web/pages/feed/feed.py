@@ -10,10 +10,10 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.people.person import FeedOrder
 from telegram_assistant.domain.stories.marks import Mark
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.digests.interests import feedback_of, list_feedback
+from telegram_assistant.features.digests.interests import feedback_of
 from telegram_assistant.features.feed import person_feed
 from telegram_assistant.features.feed.person_feed import FeedEntry
-from telegram_assistant.features.stories.marks import list_marks, marked_stories
+from telegram_assistant.features.stories.marks import marked_stories, marks_and_feedback
 from telegram_assistant.features.stories.shared import SharedStory, shared_stories
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.feed.person_feed import ReadingScope
@@ -64,7 +64,7 @@ async def show_saved(view: TenantView) -> Content:
     """Saved stories, then saved posts; each list has pages of its own."""
     before = moment_of(view.query("before")) if view.query("before") else None
     before_story = moment_of(view.query("stories")) if view.query("stories") else None
-    page, stories, marks, opinions = await asyncio.gather(
+    page, stories, (marks, opinions) = await asyncio.gather(
         person_feed.saved_posts(own=view.own, limit=POSTS_PER_PAGE, before=before),
         marked_stories(
             Mark.SAVED,
@@ -74,8 +74,7 @@ async def show_saved(view: TenantView) -> Content:
             before=before_story,
             language=view.language.value,
         ),
-        list_marks(marks=view.own.story_marks),
-        list_feedback(interests=view.own.interests),
+        marks_and_feedback(marks=view.own.story_marks),
     )
     return {
         "entries": page.entries,

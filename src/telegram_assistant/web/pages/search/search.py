@@ -20,6 +20,7 @@ from telegram_assistant.features.search.exports import (
 )
 from telegram_assistant.features.search.search import search
 from telegram_assistant.features.search.suggestions import suggest as suggest_endings
+from telegram_assistant.features.search.tenant_search import SearchBasis
 from telegram_assistant.features.watches.watches import target_of_search
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, go, uuid_of
@@ -144,6 +145,7 @@ async def _content(view: TenantView, typed: str) -> Content:
             cursor=view.query("after") or None,
             by_story=by_story,
             order=order,
+            basis=SearchBasis(channels=coverage.channels),
         )
     except Rejected as error:
         return {**content, "problem": error.reason}

@@ -6,8 +6,13 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.stories.marks import Mark
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.digests.interests import feedback_of, list_feedback
-from telegram_assistant.features.stories.marks import latest_mark, list_marks, mark_story, unmark_story
+from telegram_assistant.features.digests.interests import feedback_of
+from telegram_assistant.features.stories.marks import (
+    latest_mark,
+    mark_story,
+    marks_and_feedback,
+    unmark_story,
+)
 from telegram_assistant.features.stories.stories import visible_story
 from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, own_path
 
@@ -23,10 +28,9 @@ async def change(view: TenantView) -> Content | Response:
     )
     if not view.is_fragment:
         return go(back or view.url(f"/story/{post_id}"))
-    story, marks, opinions = await asyncio.gather(
+    story, (marks, opinions) = await asyncio.gather(
         visible_story(post_id, stores=view.stores),
-        list_marks(marks=view.own.story_marks),
-        list_feedback(interests=view.own.interests),
+        marks_and_feedback(marks=view.own.story_marks),
     )
     return {
         "story": story,

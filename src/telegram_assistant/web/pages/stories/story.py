@@ -9,10 +9,10 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from telegram_assistant.domain.stories.timeline import timeline_of
-from telegram_assistant.features.digests.interests import feedback_of, list_feedback
+from telegram_assistant.features.digests.interests import feedback_of
 from telegram_assistant.features.feed.person_feed import begin_visit
 from telegram_assistant.features.stories import stories
-from telegram_assistant.features.stories.marks import latest_mark, list_marks
+from telegram_assistant.features.stories.marks import latest_mark, marks_and_feedback
 from telegram_assistant.features.stories.stories import FullStory, story_around
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
@@ -62,10 +62,9 @@ def _writer(view: TenantView) -> SummaryWriter:
 
 
 async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason | None = None) -> Content:
-    visit, opinions, marks, offer = await asyncio.gather(
+    visit, (marks, opinions), offer = await asyncio.gather(
         begin_visit(own=view.own, now=view.now),
-        list_feedback(interests=view.own.interests),
-        list_marks(marks=view.own.story_marks),
+        marks_and_feedback(marks=view.own.story_marks),
         offer_summary(None if full.written else full.material, writer=_writer(view)),
     )
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}

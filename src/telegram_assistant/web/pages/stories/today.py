@@ -13,11 +13,11 @@ from telegram_assistant.domain.digests.interests import Feedback, StoryFeedback
 from telegram_assistant.domain.stories.pictures import DistinctPicture, pictures_of
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.digests.interests import feedback_of, list_feedback
+from telegram_assistant.features.digests.interests import feedback_of
 from telegram_assistant.features.feed.person_feed import begin_visit, feed_surroundings, find_muted_word
 from telegram_assistant.features.stories import stories, today
 from telegram_assistant.features.stories.keyword_trends import trends_now
-from telegram_assistant.features.stories.marks import latest_mark, list_marks
+from telegram_assistant.features.stories.marks import latest_mark, marks_and_feedback
 from telegram_assistant.features.stories.stories import ListedStory
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go
@@ -65,10 +65,9 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit, opinions, marks, around = await asyncio.gather(
+    visit, (marks, opinions), around = await asyncio.gather(
         begin_visit(own=view.own, now=view.now),
-        list_feedback(interests=view.own.interests),
-        list_marks(marks=view.own.story_marks),
+        marks_and_feedback(marks=view.own.story_marks),
         feed_surroundings(own=view.own),
     )
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT

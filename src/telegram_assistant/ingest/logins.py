@@ -33,7 +33,7 @@ SCAN_SECONDS = 1.0
 """How often to check that the person is still there while a QR code waits to be scanned."""
 MAX_WRONG_ANSWERS = 5
 MIN_DIGITS, MAX_DIGITS = 7, 15
-WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of the ingest role has details")
+WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of this server has details")
 NO_NUMBER = Reason("login_not_a_number", "this is not a phone number; write it with + and the country code")
 
 type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[LoginDialog]]

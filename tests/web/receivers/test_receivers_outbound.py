@@ -22,7 +22,7 @@ from testkit.web_clients import member_browser
 from tests.conftest import Admin
 from tests.web.watches.test_watches import follow, post
 
-NAMED = "the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS"
+NAMED = "the operator of this server can allow it"
 
 
 @asynccontextmanager

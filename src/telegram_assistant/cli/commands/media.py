@@ -131,7 +131,11 @@ def sweep(
 
     async def work(assembled: App) -> media.SweepResult:
         if assembled.files is None:
-            raise Rejected(SkipReason.NO_PLACE.words)
+            raise Rejected(
+                Reason(
+                    "file_store_not_set", "no storage for files is configured: set S3_ENDPOINT or FILES_DIR"
+                )
+            )
         swept = await media.sweep(
             files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force
         )

@@ -37,7 +37,9 @@ _WORDS = {
     CrawlDecision.NOT_ALLOWED: Reason(
         "link_not_allowed", "its site is not among those that this server reads"
     ),
-    CrawlDecision.TELEGRAM: Reason("link_to_telegram", "it leads to Telegram, which is not read as a page"),
+    CrawlDecision.TELEGRAM: Reason(
+        "link_to_telegram", "it leads to Telegram; such links are not read as pages"
+    ),
     CrawlDecision.NEEDS_LOGIN: Reason("link_needs_login", "its site shows nothing without a login"),
     CrawlDecision.FILE: Reason("link_to_file", "it leads to a file, not to a page"),
     CrawlDecision.TRACKER: Reason("link_to_tracker", "it only counts clicks"),

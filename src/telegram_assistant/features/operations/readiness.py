@@ -227,7 +227,7 @@ def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
     age = max(0.0, now.timestamp() - last)
     reason = Reason(
         "last_tick",
-        "the last tick was {age:.0f} s ago; one is due every {every} s",
+        "the last tick was {age:.0f} s ago; there should be one every {every} s",
         age=age,
         every=interval_seconds,
     )

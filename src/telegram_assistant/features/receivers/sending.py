@@ -66,7 +66,7 @@ MAX_CODES_PER_DAY = 3
 """Mails, and among them codes, that one address gets in a day from all tenants."""
 EVERY_SECONDS = 1.0
 NO_SECRET = Reason(
-    "webhook_secret_unusable", "SECRET_KEY does not open its secret, or it has none; create a new secret"
+    "webhook_secret_unusable", "its secret cannot be read, or it has none; create a new secret"
 )
 
 

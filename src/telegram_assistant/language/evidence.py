@@ -1,4 +1,4 @@
-"""What cited posts say together, and their sentences that are nearest to another."""
+"""The evidence in cited posts: all their facts, and the sentences nearest to a given one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

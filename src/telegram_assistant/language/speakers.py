@@ -1,4 +1,4 @@
-"""Who says it: the speaker of a statement, found beside a verb of speech or after "according to"."""
+"""Speakers: the speaker of a statement, found beside a verb of speech or after "according to"."""
 
 import re
 

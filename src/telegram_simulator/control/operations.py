@@ -1,4 +1,4 @@
-"""What can be done to the world and to the server.
+"""Operations on the world and on the server.
 
 The control API and tests in the same process both call this.
 """

@@ -1,4 +1,4 @@
-"""What people do in their own apps: accept a login, sort chats into folders, share a folder by a link."""
+"""Actions of people in their own apps: accept a login, sort chats into folders, share a folder by a link."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""What posts are compared by: their words, names, numbers, links and pictures as hashes,
+"""Terms by which posts are compared: their words, names, numbers, links and pictures as hashes,
 and how much each of them weighs.
 """
 

@@ -1,4 +1,4 @@
-"""What one tenant sees of stories: its own posts, joined by links of which it sees both ends."""
+"""Stories as one tenant sees them: its own posts, joined by links of which it sees both ends."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the operator sees of the whole installation: processes, stages, jobs, and what waits."""
+"""The operator's overview of the installation: processes, stages, jobs and backlogs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an alert says in one line, for mails, feeds and pages."""
+"""An alert in one line, for mails, feeds and pages."""
 
 from telegram_assistant.domain.watches.watch import AlertKind
 from telegram_assistant.reasons import Reason

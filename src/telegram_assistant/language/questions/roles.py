@@ -1,4 +1,4 @@
-"""Who acts on whom: the first on the second in «Маяк обыграл Ладью»,
+"""The roles of two names in a sentence. The first name acts on the second in «Маяк обыграл Ладью»,
 the second on the first in "Tornado were beaten by North Wind".
 """
 

@@ -1,4 +1,4 @@
-"""What becomes of the stories of a day in the unruly world: second witnesses, named sources, networks and
+"""Plans how the stories of a day spread in the unruly world: second witnesses, named sources, networks and
 copyists, turns, numbers that grow, and the same kind of event in the same place a day later.
 """
 

@@ -1,4 +1,4 @@
-"""What is known of posts that are grouped: their stories, and what became of them."""
+"""Grouped posts: their stories, and how grouping changed them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What interests a person: a list to read and edit."""
+"""A person's interests: a list to read and edit."""
 
 from starlette.responses import Response
 

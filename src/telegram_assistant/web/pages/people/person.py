@@ -1,4 +1,4 @@
-"""What belongs to a person: their tenants, preferences, password and sessions."""
+"""A person's own page: their tenants, preferences, password and sessions."""
 
 from starlette.responses import Response
 

@@ -95,9 +95,9 @@ class ProviderChain:
         if cached is None:
             cached = await self._results.find(list(sources))
         for key, source in sources.items():
-            if (known := cached.get(key)) is not None:
+            if (cached_answer := cached.get(key)) is not None:
                 return ProviderAnswer(
-                    question.take(question.shape.model_validate_json(known)),
+                    question.take(question.shape.model_validate_json(cached_answer)),
                     source,
                     is_cached=True,
                     cost_micro=0,

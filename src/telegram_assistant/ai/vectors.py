@@ -137,12 +137,12 @@ class VectorMaker:
                 embedded = await self._caller.call(order, send, progress=progress)
                 if len(embedded.vectors) != len(missing):
                     raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
-                new = dict(zip(missing, embedded.vectors, strict=True))
+                new_vectors = dict(zip(missing, embedded.vectors, strict=True))
                 await self._results.keep(
                     ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""),
-                    {key: _pack_vector(vector) for key, vector in new.items()},
+                    {key: _pack_vector(vector) for key, vector in new_vectors.items()},
                 )
-                return new
+                return new_vectors
 
             until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
             new, cost = await self._flights.join(

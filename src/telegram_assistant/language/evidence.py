@@ -82,10 +82,10 @@ def _likeness(claim: ParsedText, source: ParsedText) -> float:
     of equals the shorter one wins.
     """
     numbers = [quantity.value for quantity in quantities_in(claim.text).all]
-    theirs = {quantity.value for quantity in quantities_in(source.text).all}
+    source_numbers = {quantity.value for quantity in quantities_in(source.text).all}
     content = claim.content
     shared = sum(bool(word.readings & source.readings) for word in content) + sum(
-        number in theirs for number in numbers
+        number in source_numbers for number in numbers
     )
     return shared / max(len(content) + len(numbers), 1) + shared_words(source.content, claim) / 1000
 

@@ -87,11 +87,11 @@ def _print_status(status: MediaStatusResponse) -> None:
 
 
 def _response(
-    survey: MediaSurvey, where: str, paused: Reason | None, *, words: Callable[[Reason], str]
+    survey: MediaSurvey, where: str, paused_because: Reason | None, *, words: Callable[[Reason], str]
 ) -> MediaStatusResponse:
     return MediaStatusResponse(
         store=where,
-        downloads_paused=None if paused is None else words(paused),
+        downloads_paused=None if paused_because is None else words(paused_because),
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[

@@ -99,15 +99,15 @@ LOGIN_PATHS = ("/login", "/signin", "/sign-in", "/oauth", "/auth/", "/logout", "
 def decide(urls: Sequence[str], rules: CrawlRules) -> tuple[Decision, ...]:
     """A decision for each page that a post links to; the first `max_links` suitable ones are read."""
     decisions: dict[str, Decision] = {}
-    left = rules.max_links
+    links_left = rules.max_links
     for url in urls:
         address = canonical_url(url)
         if address in decisions:
             continue
         verdict = worth_reading(address, rules)
         if verdict is CrawlDecision.READ:
-            verdict = CrawlDecision.READ if left > 0 else CrawlDecision.TOO_MANY
-            left -= 1
+            verdict = CrawlDecision.READ if links_left > 0 else CrawlDecision.TOO_MANY
+            links_left -= 1
         decisions[address] = Decision(address, verdict)
     return tuple(decisions.values())
 

@@ -219,7 +219,7 @@ async def _send_alerts(
         letter = letter_of_alerts(
             alerts,
             letter_id=first.delivery_id,
-            here=sender.mailer.address_of(receiver.tenant),
+            tenant_url=sender.mailer.address_of(receiver.tenant),
             language=receiver.language,
             unsubscribe_url=unsubscribe_url(sender, receiver),
         )
@@ -237,9 +237,11 @@ async def _send_digest(
     stored = await own.find(which.digest_id)
     if stored is None:
         return DELIVERED
-    here = sender.mailer.address_of(receiver.tenant)
+    tenant_url = sender.mailer.address_of(receiver.tenant)
     if receiver.kind is ReceiverKind.EMAIL:
-        reader = DigestReader(here=here, language=receiver.language, zone=ZoneInfo((await own.plan()).zone))
+        reader = DigestReader(
+            tenant_url=tenant_url, language=receiver.language, zone=ZoneInfo((await own.plan()).zone)
+        )
         letter = letter_of_digest(
             stored,
             letter_id=delivery.delivery_id,
@@ -250,7 +252,7 @@ async def _send_digest(
     data = digest_response(
         stored.digest,
         digest_id=stored.digest_id,
-        here=here,
+        tenant_url=tenant_url,
         say=lambda reason: translate(reason, receiver.language),
     )
     body = webhook_body(MessageType.DIGEST_READY, stored.made_at, data)

@@ -46,7 +46,7 @@ def changes(
     """List edits with their differences, and deletions with the deleted text."""
 
     async def answer(context: RequestContext) -> QuietChangesResponse:
-        of = (
+        followed_channel = (
             None
             if channel is None
             else (await find_followed(channel, followed=context.stores.followed)).channel_id
@@ -57,7 +57,7 @@ def changes(
             order=by,
             kind=only,
             meaning=what,
-            channel_id=of,
+            channel_id=followed_channel,
             limit=limit,
         )
 

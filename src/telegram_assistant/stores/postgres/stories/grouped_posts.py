@@ -122,8 +122,8 @@ async def put_stories(connection: Connection, story_ids: Iterable[StoryId]) -> N
 
 
 def ids_of(posts: Iterable[PostId]) -> tuple[list[int], list[int]]:
-    listed = list(posts)
-    return [post.channel_id for post in listed], [post.message_id for post in listed]
+    listed_posts = list(posts)
+    return [post.channel_id for post in listed_posts], [post.message_id for post in listed_posts]
 
 
 def id_of(row: asyncpg.Record) -> PostId:

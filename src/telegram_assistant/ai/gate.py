@@ -19,7 +19,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import (
+from telegram_assistant.ai.gate_results import (
     Copies,
     ImprovementQueue,
     Material,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from telegram_assistant.ai.answers import Results, Understood
+from telegram_assistant.ai.gate_results import Results, Understood
 from telegram_assistant.ai.outputs import Output, Prose, parse
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.prompting import prompt

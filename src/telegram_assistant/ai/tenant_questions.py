@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from telegram_assistant.ai.answers import Understood, count_result
+from telegram_assistant.ai.gate_results import Understood, count_result
 from telegram_assistant.ai.outputs import Prose
 from telegram_assistant.ai.prices import Prices
 from telegram_assistant.ai.prompting import Prompt

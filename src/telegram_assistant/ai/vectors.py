@@ -8,7 +8,7 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 
-from telegram_assistant.ai.answers import Results, Understood, key_of
+from telegram_assistant.ai.gate_results import Results, Understood, key_of
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.protocols import Embedded, Embeddings, TextKind, Vector
 from telegram_assistant.ai.providers import ConfiguredProvider

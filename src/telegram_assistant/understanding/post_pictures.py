@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from telegram_assistant.ai.answers import Understood
 from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.gate_results import Understood
 from telegram_assistant.ai.outputs import PictureFacts
 from telegram_assistant.ai.picture_readers import OpenedPicture, PictureReaders
 from telegram_assistant.domain.lane import NEWS

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from telegram_assistant.ai.answers import Material, Understood
 from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.gate_results import Material, Understood
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.ids import PostId

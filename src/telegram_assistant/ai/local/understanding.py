@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.gate_results import Material
 from telegram_assistant.ai.local.models import ModelCard, folder_of, read_card
 from telegram_assistant.ai.local.morphology import dictionary
 from telegram_assistant.ai.local.names import NO_DICTIONARY

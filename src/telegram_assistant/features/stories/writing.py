@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.ai.answers import key_of
+from telegram_assistant.ai.gate_results import key_of
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.tenant_questions import TenantQuestions, WritingOffer
 from telegram_assistant.domain.ids import ChannelId, TenantId

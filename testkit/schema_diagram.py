@@ -140,9 +140,9 @@ This page draws every table of PostgreSQL, by subject. `python -m testkit.schema
 from the catalogue of a migrated database, and
 `tests/stores/postgres/test_schema_diagram.py` fails when it is out of date. Do not edit it by hand.
 
-The class of a table decides which rows a tenant sees: *tenant* its own, *person* those of the person \
-that it works for, *subscribed* those of
-channels that it follows, *system* none ([isolation](tenants.md#isolation)). A solid line is a foreign key.
+The class of a table decides which rows a tenant sees ([isolation](tenants.md#isolation)): its own (*tenant*),
+those of the person that it works for (*person*), those of channels that it follows (*subscribed*),
+or none (*system*). A solid line is a foreign key.
 A dotted line is a reference without one: the tables of posts are partitioned by
 channel, and no foreign key crosses partitions, so that they can move to other servers. \
 Partitions are left out.

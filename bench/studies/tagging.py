@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.workloads.demo_posts import NOW, text_of_post
-from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.gate_results import Material
 from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import Tags

@@ -87,10 +87,10 @@ def clock_loop(
             finally:
                 in_hand.discard(job.name)
 
-        async with asyncio.TaskGroup() as running:
+        async with asyncio.TaskGroup() as task_group:
 
             async def wake(job: Job) -> None:
-                running.create_task(run_until_done(job))
+                task_group.create_task(run_until_done(job))
 
             for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
@@ -186,9 +186,9 @@ async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLo
         JOB_RUNS.labels(job.name, "elsewhere").inc()
     elif last.finished_at is None or health.state_of(part_of(job)) is state:
         return  # this instance has said more about it, or will
-    where = last.instance.partition("#")[0]
+    instance_name = last.instance.partition("#")[0]
     detail = last.error or (
-        "done" if is_own else f"ran on {where}" if last.finished_at else f"runs on {where}"
+        "done" if is_own else f"ran on {instance_name}" if last.finished_at else f"runs on {instance_name}"
     )
     health.report(part_of(job), state, detail, last_run=iso(last.started_at))
 

@@ -27,7 +27,7 @@ from telegram_assistant.ingest.logins import LoginWorker
 from telegram_assistant.ingest.media import MediaFetcher
 from telegram_assistant.ingest.polling.account_loop import AccountDependencies, AccountLoop
 from telegram_assistant.ingest.polling.backfill import Backfiller
-from telegram_assistant.ingest.polling.catching_up import CatchUp
+from telegram_assistant.ingest.polling.missed_updates import CatchUp
 from telegram_assistant.ingest.polling.poll import Poller
 from telegram_assistant.ingest.polling.poll_pacing import PollPacing
 from telegram_assistant.ingest.polling.previews import PART as PREVIEWS

@@ -215,17 +215,17 @@ async def watch_stories(app: App, now: datetime) -> str:
     """Raise the alerts of stories that have reached as many posts as a watch says,
     and of new posts in stories that people follow.
     """
-    grown = await app.system.watch_matching.raise_grown(now)
-    followed = await raise_followed(followers=app.system.story_followers, tenant=app.tenant)
-    return f"raised {grown} alerts of watches, {followed} of followed stories"
+    story_alerts = await app.system.watch_matching.raise_grown(now)
+    followed_alerts = await raise_followed(followers=app.system.story_followers, tenant=app.tenant)
+    return f"raised {story_alerts} alerts of watches, {followed_alerts} of followed stories"
 
 
 async def watch_meanings(app: App, now: datetime) -> str:
     """Raise the alerts of posts that mean what a watch says."""
-    raised = await raise_meanings(
+    alert_count = await raise_meanings(
         matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now
     )
-    return f"raised {raised} alerts"
+    return f"raised {alert_count} alerts"
 
 
 async def forget_alerts(app: App, now: datetime) -> str:

@@ -152,7 +152,7 @@ async def run_roles(
     _warn_of_weak_key(settings.http)
     with _open_listeners(settings.http, roles) as listeners:
         async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
-            running = [_start(plan, listeners[plan.name], app=app, group=group) for plan in plans]
+            running_roles = [_start(plan, listeners[plan.name], app=app, group=group) for plan in plans]
             stopped = asyncio.Event()
             group.create_task(_report_process(app, plans, stopped))
             log.info(
@@ -170,7 +170,7 @@ async def run_roles(
                 group.create_task(announce_first_owner_code(app))
             await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")
-            await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
+            await _drain(running_roles, grace_seconds=settings.process.shutdown_grace_seconds)
             stopped.set()
     log.info("stopped")
 
@@ -226,12 +226,12 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
         endpoints=plan.endpoints,
         has_operations_port=listeners.operations is not None,
     )
-    served = [
+    served_sites = [
         (sites.public, listeners.public),
         *([(sites.operations, listeners.operations)] if listeners.operations else []),
     ]
     servers = []
-    for site, listener in served:
+    for site, listener in served_sites:
         servers.append(HttpServer(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()

@@ -20,8 +20,7 @@ NONCE_BYTES = 12
 CODE_LETTERS = 8
 NO_SECRET_KEY = Reason(
     "secret_key_not_set",
-    "SECRET_KEY is not set, and this needs it; the operator sets it to the same value for api and worker "
-    "(`tga accounts key` prints a suitable one)",
+    "this server cannot store secrets yet; its operator can enable that",
 )
 
 

@@ -43,7 +43,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
         better_vectors(app.gate, app.system.post_states),
     )
     improvement_loop = improving(
-        wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements
+        wanted_results=app.system.provider_wanted, posts=app.system.posts, improvements=improvements
     )
     stages = build_loops(
         stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions)
@@ -60,10 +60,10 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
 
 def throughput_loop(app: App) -> Loop:
     """Build the loop that writes what the stages do per minute."""
-    counted = CountedMinutes([stage.name for stage in stages_of(app.settings)])
+    counted_minutes = CountedMinutes([stage.name for stage in stages_of(app.settings)])
     run = partial(
         keep_throughput,
-        counted=counted,
+        counted=counted_minutes,
         minutes=app.system.stage_minutes,
         backlog=app.system.backlog,
         instance=app.instance,
@@ -87,13 +87,13 @@ def held_posts_loop(
 ) -> Loop:
     """Build the loop that lets alerts go on when stories are not grouped."""
     branches = branches_of(stages, ends)
-    held = HeldBranches(
+    held_branches = HeldBranches(
         ended=branches[indexing.name], held_by=branches[stories.name], waiting=branches[alerts.name]
     )
     run = partial(
         keep_releasing,
         outbox=app.system.outbox,
-        branches=held,
+        branches=held_branches,
         health=health,
         held_seconds=held_seconds,
         look_seconds=look_seconds,

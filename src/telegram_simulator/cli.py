@@ -177,12 +177,12 @@ def serve(
         for line in sample(demo):
             typer.echo(line)
         return
-    made = _world(world, seed, present, clock, many=many, demo=demo)
+    made_world = _world(world, seed, present, clock, many=many, demo=demo)
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
     try:
         serving = _Serving(options, control_port, web_port, key, where, demo if links_to == HERE else None)
         life = _life_at_pace(demo, pace, paced) if demo and paced else _life(many if live_on else None, demo)
-        asyncio.run(_serve(made, serving, life))
+        asyncio.run(_serve(made_world, serving, life))
     except OSError as error:
         typer.echo(
             f"tga-sim: {error.strerror}; choose other ports with --port, --second-port, "

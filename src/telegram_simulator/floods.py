@@ -120,8 +120,8 @@ class Floods:
     def waits(self, now: float) -> dict[str, float]:
         """Who must wait for what, and how long still."""
         return {
-            f"{who} {method}": round(meter.blocked_until - now, 1)
-            for (who, method), meter in self._meters.items()
+            f"{account} {method}": round(meter.blocked_until - now, 1)
+            for (account, method), meter in self._meters.items()
             if meter.blocked_until > now
         }
 

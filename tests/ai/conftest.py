@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.ai.answers import Material, Understood
 from telegram_assistant.ai.clients import gigachat, openai_compatible
 from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.gate_results import Material, Understood
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId

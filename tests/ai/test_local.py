@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.gate_results import Material
 from telegram_assistant.ai.local.models import DEFAULT_MODEL
 from telegram_assistant.ai.local.understanding import LocalModels, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
@@ -340,7 +340,7 @@ from telegram_assistant.ai.providers import open_sources
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 local = LocalModels(models=Path({str(tmp_path)!r}))
-from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.gate_results import Material
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 posts = [Material("The banks raised interest rates", 1), Material("Банки подняли ставки по ипотеке", 1)]
 print([one.tags[0] for one in asyncio.run(local.tags(posts, vocabulary=packaged_vocabulary()))])

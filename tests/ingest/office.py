@@ -18,7 +18,7 @@ from telegram_assistant.domain.channels.channel_requests import RequestKind, Req
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
 from telegram_assistant.ingest.polling.account_loop import AccountLoop
-from telegram_assistant.ingest.polling.catching_up import CatchUp
+from telegram_assistant.ingest.polling.missed_updates import CatchUp
 from telegram_assistant.ingest.polling.push import PushWorker
 from telegram_assistant.ingest.scheduler import Scheduler
 from telegram_assistant.ingest_role import (

@@ -254,7 +254,7 @@ async def test_no_more_is_fetched_ahead_than_the_spool_may_hold(library: Library
         health=Health(probes={}),
         stopping=library.office.stopping,
     )
-    with pytest.raises(Busy, match="the spool is full"):
+    with pytest.raises(Busy, match="temporary storage is full"):
         await small.step()
     assert count_spooled_bytes(tmp_path) == 120_000
 

@@ -25,7 +25,7 @@ from testkit.receiving import Webhook, serve
 
 NEEDED = {"DATABASE_URL": "postgresql://u:p@db.example/x", "REDIS_URL": "redis://cache.example/0"}
 PUBLIC = "93.184.215.14"
-SETTINGS_NAMED = "the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS"
+SETTINGS_NAMED = "the operator of this server can allow it"
 METADATA = (
     "169.254.169.254",
     "169.254.170.2",
@@ -234,7 +234,7 @@ async def test_what_no_setting_can_open_does_not_name_the_settings(url: str) -> 
 
 async def test_the_refusal_is_said_in_russian_too() -> None:
     russian = translate(await refusal(guard_of(), "http://n8n:5678/"), "ru")
-    assert "OUTBOUND_ALLOWED_HOSTS" in russian
+    assert russian.endswith("разрешить это может оператор этого сервера")
     assert "оператор" in russian
 
 

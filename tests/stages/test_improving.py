@@ -57,7 +57,7 @@ async def looking(database: dict[str, str], tmp_path: Path) -> AsyncIterator[Loo
 async def run_improvement(
     app: App, better: Callable[[App], Improvement] = lambda app: better_tags(app.tagger)
 ) -> int:
-    return await improve(better(app), wanted=app.system.provider_wanted, posts=app.system.posts)
+    return await improve(better(app), wanted_results=app.system.provider_wanted, posts=app.system.posts)
 
 
 async def look_again(looking: Looking) -> int:

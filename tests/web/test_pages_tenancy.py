@@ -54,10 +54,10 @@ async def worlds(
             owner = await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
             session = (await begin_session(app, owner.user_id)).token
             await app.tenant(made.b).members.invite(
-                MARK, MemberRole.EDITOR, session=session, lasts=timedelta(days=1)
+                MARK, MemberRole.EDITOR, session=session, lifetime=timedelta(days=1)
             )
             await app.person(made.b, owner.user_id).public_links.create(
-                MARK, PublicLinkKind.STORY, f"{ONLY_B[0]}/102", lasts=timedelta(days=1)
+                MARK, PublicLinkKind.STORY, f"{ONLY_B[0]}/102", lifetime=timedelta(days=1)
             )
             await app.tenant(made.b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
         admin = await asyncpg.connect(made.environ_of(made.both)["DATABASE_ADMIN_URL"])

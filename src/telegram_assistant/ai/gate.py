@@ -19,7 +19,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import (
+from telegram_assistant.ai.gate_results import (
     Copies,
     ImprovementQueue,
     Material,
@@ -133,16 +133,16 @@ class Gate:
         """
         allowed = await self._policies.of_channels(list({material.channel_id for material in materials}))
         policies = [allowed[material.channel_id].policy for material in materials]
-        wanted = [place for place, policy in enumerate(policies) if policy is not AiPolicy.OFF]
+        allowed_places = [place for place, policy in enumerate(policies) if policy is not AiPolicy.OFF]
         tagged = (
-            await self._local.tags([materials[place] for place in wanted], vocabulary=vocabulary)
-            if wanted
+            await self._local.tags([materials[place] for place in allowed_places], vocabulary=vocabulary)
+            if allowed_places
             else []
         )
-        local: Mapping[int, Tags] = dict(zip(wanted, tagged, strict=True))
+        local: Mapping[int, Tags] = dict(zip(allowed_places, tagged, strict=True))
         paid = [
             place
-            for place in wanted
+            for place in allowed_places
             if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()
         ]
         paid_answers = (
@@ -169,13 +169,13 @@ class Gate:
         """Asks providers about all materials, with one lookup of copies and one of cached answers."""
         texts = [material.text_for(Tier.PROVIDER) for material in materials]
         contents = await self._copies.originals(texts)
-        listed = {
+        tags_by_language = {
             language: list_by_topic(vocabulary.tags_of(language))
             for language in set(map(language_for, texts))
         }
         inputs = zip(materials, texts, contents, strict=True)
         questions = [
-            about_tags(text, content, vocabulary, listed, channel_id=material.channel_id)
+            about_tags(text, content, vocabulary, tags_by_language, channel_id=material.channel_id)
             for material, text, content in inputs
         ]
         chats = [source for source in self.sources if ModelTask.CHAT in source.models]
@@ -275,10 +275,10 @@ class Gate:
 
         If a provider computes them there is no local substitute: they would not be comparable.
         """
-        made = await self._vectors.make(
+        embedded = await self._vectors.make(
             texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency
         )
-        return count_result(VECTORS, await self._queue_retry(made, VECTORS, post_id))
+        return count_result(VECTORS, await self._queue_retry(embedded, VECTORS, post_id))
 
     async def post_vectors(
         self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE
@@ -292,23 +292,23 @@ class Gate:
             together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
         model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, FallbackReason]()
         for terms, posts in together.items():
-            made = count_result(
+            embedded = count_result(
                 VECTORS,
                 await self._vectors.make(
                     [texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency
                 ),
             )
-            if made.value is not None:
-                model = made.model
-                vectors |= zip(posts, made.value, strict=True)
-            elif made.reason is not None:
-                reasons |= dict.fromkeys(posts, made.reason)
-        if wanted := [
+            if embedded.value is not None:
+                model = embedded.model
+                vectors |= zip(posts, embedded.value, strict=True)
+            elif embedded.reason is not None:
+                reasons |= dict.fromkeys(posts, embedded.reason)
+        if improvements := [
             PendingImprovement(post_id, VECTORS)
             for post_id, reason in reasons.items()
             if reason in WORTH_TRYING_AGAIN
         ]:
-            await self._later.add(*wanted)
+            await self._later.add(*improvements)
         return PostVectors(model, vectors, reasons)
 
     async def _understand[T: Output](
@@ -330,15 +330,17 @@ class Gate:
     async def _queue_retries(
         self, results: list[Understood[Tags]], materials: Sequence[Material]
     ) -> list[Understood[Tags]]:
-        wanted = {
+        improvable_posts = {
             place: material.post_id
             for place, material in enumerate(materials)
             if material.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
         }
-        if wanted:
-            await self._later.add(*(PendingImprovement(post_id, TAGGING) for post_id in wanted.values()))
+        if improvable_posts:
+            await self._later.add(
+                *(PendingImprovement(post_id, TAGGING) for post_id in improvable_posts.values())
+            )
         return [
-            count_result(TAGGING, replace(result, is_wanted=place in wanted))
+            count_result(TAGGING, replace(result, is_wanted=place in improvable_posts))
             for place, result in enumerate(results)
         ]
 

@@ -76,11 +76,13 @@ class Tags(Output):
         The language is detected here, not by the model.
         """
         language = language_for(text)
-        ours = vocabulary.tags_of(language)
-        tags = tuple(dict.fromkeys(tag for name in self.tags if (tag := name.casefold()) in ours))[:MAX_TAGS]
-        topics = [ours[tag] for tag in tags]
+        own_tags = vocabulary.tags_of(language)
+        tags = tuple(dict.fromkeys(tag for name in self.tags if (tag := name.casefold()) in own_tags))[
+            :MAX_TAGS
+        ]
+        topics = [own_tags[tag] for tag in tags]
         spelled = [spelled for name in (*self.proposed, *self.tags) if (spelled := tag_in(name)) is not None]
-        proposed = dict.fromkeys(tag for tag in spelled if tag not in ours and tag in text.casefold())
+        proposed = dict.fromkeys(tag for tag in spelled if tag not in own_tags and tag in text.casefold())
         return Tags(
             tags=tags,
             topic=self.topic
@@ -136,15 +138,15 @@ def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
     return _not_leaking(parsed, ours)
 
 
-def _not_leaking[T: Output](parsed: T, ours: str) -> T:
-    if leaks(" ".join(_strings(parsed.model_dump())), ours):
+def _not_leaking[T: Output](parsed: T, instruction: str) -> T:
+    if leaks(" ".join(_strings(parsed.model_dump())), instruction):
         raise ProviderFailed(Failure.UNUSABLE, "the answer repeats its instructions")
     return parsed
 
 
-def leaks(answer: str, ours: str) -> bool:
+def leaks(answer: str, instruction: str) -> bool:
     """Whether the answer contains eight consecutive words of the prompt."""
-    secret = set(_runs(ours))
+    secret = set(_runs(instruction))
     return any(run in secret for run in _runs(answer))
 
 

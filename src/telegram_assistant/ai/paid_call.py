@@ -160,7 +160,7 @@ class ProviderCaller:
         )
         if not await self._ledger.reserve(call, highest, order.payers, lifetime=RESERVED_FOR):
             raise Withheld(FallbackReason.NO_BUDGET)
-        started = Progress()
+        own_progress = Progress()
         try:
             source = order.source
             async with self._streams.hold_stream(
@@ -171,10 +171,10 @@ class ProviderCaller:
                     return reply
                 if not breaker.begin():
                     raise Withheld(FallbackReason.BREAKER)
-                started.sent = progress.sent = True
+                own_progress.sent = progress.sent = True
                 return await self._send(order, call, highest, send, breaker, progress)
         finally:
-            if not started.sent:
+            if not own_progress.sent:
                 await asyncio.shield(self._ledger.release(call.call_id))
 
     async def _send[A: HasTokens](
@@ -199,10 +199,10 @@ class ProviderCaller:
             breaker.release_trial()  # cancelled, or a bug: the reservation stays until it expires
             raise
         self._tell(order, breaker, is_well=True)
-        taken = Amount(
+        spent = Amount(
             self._prices.price_of(order.source.name, order.model).cost_of(answer.tokens), answer.tokens.total
         )
-        await self._settle(call, CallOutcome("ok", taken, answer.tokens, _ms(begun)), progress)
+        await self._settle(call, CallOutcome("ok", spent, answer.tokens, _ms(begun)), progress)
         return answer
 
     async def _settle(self, call: ProviderCall, outcome: CallOutcome, progress: Progress) -> None:

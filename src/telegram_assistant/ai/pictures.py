@@ -119,18 +119,18 @@ def _first_good(image: Image.Image) -> Image.Image:
 
 def _frames(image: Image.Image) -> Iterator[Image.Image]:
     """Yields frames up to the first broken one; the frames before it are usable."""
-    seen = 0
+    frame_count = 0
     frames = iter(ImageSequence.Iterator(image))
-    while seen < MAX_FRAMES:
+    while frame_count < MAX_FRAMES:
         try:
             frame = next(frames).convert("RGBA" if image.has_transparency_data else "RGB")
         except StopIteration:
             return
         except Exception:
-            if not seen:
+            if not frame_count:
                 raise
             return
-        seen += 1
+        frame_count += 1
         yield frame
 
 

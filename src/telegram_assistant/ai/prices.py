@@ -44,8 +44,8 @@ class Prices:
         """The price of a model; an unlisted model costs the provider's `*` price,
         or nothing if there is none.
         """
-        known = self.lines.get(provider, {})
-        return known.get(model) or known.get(OTHERS) or Price()
+        model_prices = self.lines.get(provider, {})
+        return model_prices.get(model) or model_prices.get(OTHERS) or Price()
 
 
 def read_prices(file: Path | None) -> Prices:

@@ -110,8 +110,8 @@ def addresses_model(text: str) -> bool:
 
     Such a text is not sent.
     """
-    seen = " ".join(_visible(text).split())
-    return bool(_TEMPLATE_MARKS.search(text) or _FENCE_LIKE.search(text) or _ADDRESSED.search(seen))
+    visible_text = " ".join(_visible(text).split())
+    return bool(_TEMPLATE_MARKS.search(text) or _FENCE_LIKE.search(text) or _ADDRESSED.search(visible_text))
 
 
 def _visible(data: str) -> str:

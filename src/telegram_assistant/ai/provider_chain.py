@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from telegram_assistant.ai.answers import Results, Understood
+from telegram_assistant.ai.gate_results import Results, Understood
 from telegram_assistant.ai.outputs import Output, Prose, parse
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.prompting import prompt
@@ -95,9 +95,9 @@ class ProviderChain:
         if cached is None:
             cached = await self._results.find(list(sources))
         for key, source in sources.items():
-            if (known := cached.get(key)) is not None:
+            if (cached_answer := cached.get(key)) is not None:
                 return ProviderAnswer(
-                    question.take(question.shape.model_validate_json(known)),
+                    question.take(question.shape.model_validate_json(cached_answer)),
                     source,
                     is_cached=True,
                     cost_micro=0,

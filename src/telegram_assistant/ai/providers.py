@@ -148,9 +148,9 @@ def examine(settings: Settings) -> list[Finding]:
     findings = []
     for name in names:
         if missing := _missing(name):
-            what = Reason("libraries_missing", "not installed: {libraries}", libraries=", ".join(missing))
+            reason = Reason("libraries_missing", "not installed: {libraries}", libraries=", ".join(missing))
             findings.append(
-                bad(name, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL))
+                bad(name, reason, remedy=Reason("install_library", "install it: {command}", command=INSTALL))
             )
         else:
             findings.append(
@@ -167,8 +167,8 @@ def examine_embeddings(settings: Settings) -> list[Finding]:
     if not url:
         return []
     if settings.ai.embeddings is not EmbeddingSource.OPENAI:
-        what = Reason("embedding_server_unused", "EMBEDDINGS_BASE_URL is set, but nothing asks that server")
-        return [warning(subject, what, remedy=Reason("use_embedding_server", "set AI_EMBEDDINGS=openai"))]
+        reason = Reason("embedding_server_unused", "EMBEDDINGS_BASE_URL is set, but nothing asks that server")
+        return [warning(subject, reason, remedy=Reason("use_embedding_server", "set AI_EMBEDDINGS=openai"))]
     model = settings.ai.embeddings_model_in_force
     if settings.has_own_embeddings:
         return [ok(subject, Reason("embedding_server_own", "{model} on a server of yours", model=model))]

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from telegram_assistant.ai.answers import key_of
+from telegram_assistant.ai.gate_results import key_of
 from telegram_assistant.ai.outputs import Output, Prose, Tags
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Hear, Instruction, Reply

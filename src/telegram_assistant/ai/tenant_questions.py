@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from telegram_assistant.ai.answers import Understood, count_result
+from telegram_assistant.ai.gate_results import Understood, count_result
 from telegram_assistant.ai.outputs import Prose
 from telegram_assistant.ai.prices import Prices
 from telegram_assistant.ai.prompting import Prompt
@@ -98,9 +98,9 @@ class TenantQuestions:
         """
         if not self._writers or not await self._has_consented(tenant_id):
             return None
-        most = Tokens(characters + OVERHEAD_TOKENS, max_tokens)
+        max_spent = Tokens(characters + OVERHEAD_TOKENS, max_tokens)
         prices = [
-            self._prices.price_of(source.name, source.models[ModelTask.CHAT]).cost_of(most)
+            self._prices.price_of(source.name, source.models[ModelTask.CHAT]).cost_of(max_spent)
             for source in self._writers
         ]
         first = self._writers[0]

@@ -8,7 +8,7 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 
-from telegram_assistant.ai.answers import Results, Understood, key_of
+from telegram_assistant.ai.gate_results import Results, Understood, key_of
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.protocols import Embedded, Embeddings, TextKind, Vector
 from telegram_assistant.ai.providers import ConfiguredProvider
@@ -137,12 +137,12 @@ class VectorMaker:
                 embedded = await self._caller.call(order, send, progress=progress)
                 if len(embedded.vectors) != len(missing):
                     raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
-                new = dict(zip(missing, embedded.vectors, strict=True))
+                new_vectors = dict(zip(missing, embedded.vectors, strict=True))
                 await self._results.keep(
                     ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""),
-                    {key: _pack_vector(vector) for key, vector in new.items()},
+                    {key: _pack_vector(vector) for key, vector in new_vectors.items()},
                 )
-                return new
+                return new_vectors
 
             until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
             new, cost = await self._flights.join(

@@ -102,5 +102,7 @@ class Authenticator:
 
 def _cache_seconds(caller: Caller) -> float:
     """Returns how long to cache the caller: never past the expiry of its key."""
-    left = (caller.expires_at - datetime.now(UTC)).total_seconds() if caller.expires_at else CACHE_SECONDS
-    return min(left, CACHE_SECONDS)
+    seconds_left = (
+        (caller.expires_at - datetime.now(UTC)).total_seconds() if caller.expires_at else CACHE_SECONDS
+    )
+    return min(seconds_left, CACHE_SECONDS)

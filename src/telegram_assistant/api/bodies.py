@@ -46,7 +46,7 @@ async def read_body(
     except TimeoutError:
         late = Reason(
             "body_too_slow",
-            "The body did not arrive within {seconds:g} s (HTTP_REQUEST_TIMEOUT_SECONDS).",
+            "The body did not arrive within {seconds:g} s.",
             seconds=timeout_seconds,
         )
         return problem(408, late, headers=CLOSE)
@@ -55,7 +55,7 @@ async def read_body(
 def _too_large(max_bytes: int) -> Response:
     reason = Reason(
         "body_too_large",
-        "The body may have at most {max_bytes} bytes (API_MAX_BODY_BYTES).",
+        "The body may have at most {max_bytes} bytes.",
         max_bytes=max_bytes,
     )
     return problem(413, reason, headers=CLOSE)

@@ -1,4 +1,4 @@
-"""What the API answers when a limit is exceeded, and the throttle for unknown keys."""
+"""Responses of the API when a limit is exceeded, and the throttle for unknown keys."""
 
 import math
 

@@ -53,7 +53,7 @@ class RequestContext:
             raise Forbidden(
                 Reason(
                     "key_of_nobody",
-                    "this belongs to a person; use a key that a person created on the page “API keys”",
+                    "only a person has this; use a key that a person created on the page “API keys”",
                 )
             )
         return self.app.person(self.caller.tenant_id, self.caller.user_id)

@@ -60,7 +60,7 @@ def role_sites(
 
     Both serve the probes; the operator's endpoints are public only if there is no operations port.
     """
-    who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
+    identity = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
     async def live(_request: Request) -> Response:
         return JSONResponse({"status": "alive"})
@@ -68,14 +68,14 @@ def role_sites(
     async def summary(_request: Request) -> Response:
         health_summary = await health.summarize()
         sections = {name: {"status": facts["status"]} for name, facts in health_summary.sections.items()}
-        return JSONResponse({"status": health_summary.state.value, **who, **sections})
+        return JSONResponse({"status": health_summary.state.value, **identity, **sections})
 
     async def details(_request: Request) -> Response:
         health_summary = await health.summarize()
         sections = {name: dict(facts) for name, facts in health_summary.sections.items()}
         body = {
             "status": health_summary.state.value,
-            **who,
+            **identity,
             **sections,
             "servers_away": dict(health_summary.servers_away),
             "parts": health.parts(),

@@ -113,14 +113,14 @@ async def _open(address: str, port: int) -> Streams:
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    left = MAX_BYTES
+    bytes_left = MAX_BYTES
     try:
-        while left > 0:
+        while bytes_left > 0:
             async with asyncio.timeout(SILENCE_SECONDS):
                 piece = await source.read(PIECE_BYTES)
             if not piece:
                 break
-            left -= len(piece)
+            bytes_left -= len(piece)
             target.write(piece)
             await target.drain()
     finally:

@@ -1,4 +1,4 @@
-"""What the demo gives to the program that it runs, and what comes back."""
+"""The environment that the demo gives to the program it runs, and the answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

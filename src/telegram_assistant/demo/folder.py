@@ -97,10 +97,10 @@ class DemoFolder:
                 shutil.rmtree(entry)
             else:
                 entry.unlink(missing_ok=True)
-        left = sorted(entry.name for entry in self.path.iterdir())
-        if not left:
+        remaining_names = sorted(entry.name for entry in self.path.iterdir())
+        if not remaining_names:
             self.path.rmdir()
-        return left
+        return remaining_names
 
 
 def usual_folder(environ: Mapping[str, str]) -> Path:

@@ -1,1 +1,1 @@
-"""What a person can ask for, in the words a person would use."""
+"""Features: one function for each thing that a person can ask for."""

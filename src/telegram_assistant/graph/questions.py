@@ -78,13 +78,13 @@ class GraphQuestions:
         """Channels with the most shared forwards, links and names,
         as far as the tenant may see the results.
         """
-        seen = self._visible
+        visible_channels = self._visible
         rows = await self._graph.ask(
             SIMILAR,
             channel=channel_id,
             since=self._days(since),
-            local=sorted(seen.local),
-            provider=sorted(seen.provider),
+            local=sorted(visible_channels.local),
+            provider=sorted(visible_channels.provider),
             local_sights=[visibility.value for visibility in VISIBILITIES_OF[Tier.LOCAL]],
             provider_sights=[visibility.value for visibility in VISIBILITIES_OF[Tier.PROVIDER]],
             most=MAX_SHARED,

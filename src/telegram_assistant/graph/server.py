@@ -113,7 +113,7 @@ async def examine(settings: GraphSettings) -> Finding:
         server = Neo4jServer(settings)
     except CannotStart as error:
         return bad(SUBJECT, error.why, remedy=error.remedy)
-    where = urlsplit(settings.uri).netloc.rpartition("@")[2]
+    location = urlsplit(settings.uri).netloc.rpartition("@")[2]
     try:
         async with server.driver.session() as session:
             components = await session.run(
@@ -125,20 +125,20 @@ async def examine(settings: GraphSettings) -> Finding:
             await (await transaction.run("CREATE (:Doctor)")).consume()
             await transaction.rollback()
     except AuthError:
-        what = Reason("graph_at_refuses_login", "Neo4j at {where} refuses the login", where=where)
+        reason = Reason("graph_at_refuses_login", "Neo4j at {where} refuses the login", where=location)
         return bad(
-            SUBJECT, what, remedy=Reason("correct_graph_login", "correct NEO4J_USER and NEO4J_PASSWORD")
+            SUBJECT, reason, remedy=Reason("correct_graph_login", "correct NEO4J_USER and NEO4J_PASSWORD")
         )
     except (Neo4jError, DriverError, OSError) as error:
-        what = Reason(
+        reason = Reason(
             "graph_at_silent",
             "Neo4j at {where} does not answer ({error})",
-            where=where,
+            where=location,
             error=type(error).__name__,
         )
         return bad(
             SUBJECT,
-            what,
+            reason,
             remedy=Reason(
                 "start_graph", "start Neo4j, or correct NEO4J_URI; an empty NEO4J_URI turns the graph off"
             ),
@@ -153,6 +153,6 @@ async def examine(settings: GraphSettings) -> Finding:
             "{program} {version} at {where}",
             program=component["name"],
             version=version,
-            where=where,
+            where=location,
         ),
     )

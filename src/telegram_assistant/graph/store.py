@@ -117,8 +117,8 @@ class Graph:
                     else 0
                 )
 
-            while gone := await self._server.write(some):
-                went += gone
+            while deleted_count := await self._server.write(some):
+                went += deleted_count
         return went
 
     # --- asking ---

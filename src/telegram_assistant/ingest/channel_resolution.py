@@ -57,16 +57,16 @@ class Resolved:
     def words(self) -> Reason:
         """The outcome for people."""
         count = len(self.channels) or self.listed
-        what = (
+        reason = (
             quote(self.channels[0].title)
             if len(self.channels) == 1
             else Reason("channels_found", "{count} channel", "{count} channels", count=count)
         )
         return (
-            what
+            reason
             if self.left_out is None
             else Reason(
-                "found_and_left_out", "{found}; left out: {left_out}", found=what, left_out=self.left_out
+                "found_and_left_out", "{found}; left out: {left_out}", found=reason, left_out=self.left_out
             )
         )
 

@@ -79,11 +79,11 @@ class FolderFollower:
 
         One request lists all folders of the account.
         """
-        due = await self._folders.claim(self._account_id)
-        if not due:
+        due_folders = await self._folders.claim(self._account_id)
+        if not due_folders:
             return 0
         present = {folder.number: folder for folder in await self._reader.folders()}
-        for followed in due:
+        for followed in due_folders:
             folder = present.get(followed.number)
             if folder is None:
                 await self._folders.settle(
@@ -91,7 +91,7 @@ class FolderFollower:
                 )
             else:
                 await self._compare(followed, folder)
-        return len(due)
+        return len(due_folders)
 
     async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""

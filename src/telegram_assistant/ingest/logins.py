@@ -33,7 +33,7 @@ SCAN_SECONDS = 1.0
 """How often to check that the person is still there while a QR code waits to be scanned."""
 MAX_WRONG_ANSWERS = 5
 MIN_DIGITS, MAX_DIGITS = 7, 15
-WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of the ingest role has details")
+WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of this server has details")
 NO_NUMBER = Reason("login_not_a_number", "this is not a phone number; write it with + and the country code")
 
 type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[LoginDialog]]
@@ -65,23 +65,23 @@ class LoginWorker:
         self._look_seconds = look_seconds
 
     async def run(self, stopping: asyncio.Event) -> None:
-        serving: set[asyncio.Task[None]] = set()
+        login_tasks: set[asyncio.Task[None]] = set()
         outage = OutageLog(PART)
         try:
             while not stopping.is_set():
                 try:
                     for claimed in await self._logins.take(self._owner):
                         task = asyncio.create_task(self._serve(claimed))
-                        serving.add(task)
-                        task.add_done_callback(serving.discard)
-                    self._health.report(PART, State.OK, f"serves {len(serving)}")
+                        login_tasks.add(task)
+                        task.add_done_callback(login_tasks.discard)
+                    self._health.report(PART, State.OK, f"serves {len(login_tasks)}")
                     outage.log_recovery()
                 except Busy as busy:
                     outage.log_failure(busy)
                     self._health.report(PART, State.FAILING, str(busy))
                 await sleep_unless(stopping, self._look_seconds)
         finally:
-            await cancel_and_wait(list(serving))
+            await cancel_and_wait(list(login_tasks))
 
     async def _serve(self, claimed: ClaimedLogin) -> None:
         """Serve a login and record its result, whatever happens."""

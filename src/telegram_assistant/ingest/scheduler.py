@@ -88,19 +88,19 @@ class Scheduler:
     async def tick_if_free(self) -> None:
         """Plan, unless another instance does, or this interval is planned already."""
         try:
-            ours, facts = await self._lock.acquire(), await self._lock.facts()
+            is_locked, facts = await self._lock.acquire(), await self._lock.facts()
         except Busy as busy:
             SCHEDULER_LOCK.labels("error").inc()
             self._report_busy(busy)
             return
-        if not ours or (
+        if not is_locked or (
             facts is not None
             and self._interval_number(facts.planned_ts) >= self._interval_number(self._clock())
         ):
             SCHEDULER_LOCK.labels("missed").inc()
             self._export(facts)
             self._health.report(
-                PART, State.OK, "this interval is planned" if ours else "another instance plans"
+                PART, State.OK, "this interval is planned" if is_locked else "another instance plans"
             )
             self._outage.log_recovery()
             return

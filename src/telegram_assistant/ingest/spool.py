@@ -101,7 +101,7 @@ class Spool:
         held = sum(size for _, size, _ in self._files())
         if held + size_bytes > self._max_bytes and held:
             raise NoRoom(
-                Reason("spool_full", "the spool is full until the store answers"),
+                Reason("spool_full", "temporary storage is full until the file store answers"),
                 retry_after_seconds=FULL_SECONDS,
             )
 

@@ -78,7 +78,7 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
                 return CheckedSentence(ranked[0][2].text, Verdict.REPLACED, reason, places[:1])
             return CheckedSentence("", Verdict.DROPPED, reason)
     supporting = list(dict.fromkeys(places[: count_supporting(ranked)]))
-    alone = (
+    sufficient_places = (
         [
             place
             for place in supporting
@@ -87,4 +87,4 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
         if len(supporting) > 1
         else []
     )
-    return CheckedSentence(sentence, Verdict.SUPPORTED, None, tuple(alone or supporting))
+    return CheckedSentence(sentence, Verdict.SUPPORTED, None, tuple(sufficient_places or supporting))

@@ -112,13 +112,14 @@ class WrittenDate:
             return self.minute_of_day == other.minute_of_day
         if self.days_from_today is not None:
             return self.days_from_today == other.days_from_today
-        theirs = other.days(posted_on)
+        other_days = other.days(posted_on)
         if self.weekday is not None:
-            return any(their.weekday() == self.weekday for their in theirs)
+            return any(other_day.weekday() == self.weekday for other_day in other_days)
         if self.day is not None:
             return any(
-                (self.day, self.month) == (their.day, their.month) and self.year in {None, their.year}
-                for their in theirs
+                (self.day, self.month) == (other_day.day, other_day.month)
+                and self.year in {None, other_day.year}
+                for other_day in other_days
             )
         if self.month is not None:
             return other.month == self.month and self.year in {

@@ -1,4 +1,4 @@
-"""What cited posts say together, and their sentences that are nearest to another."""
+"""The evidence in cited posts: all their facts, and the sentences nearest to a given one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -82,10 +82,10 @@ def _likeness(claim: ParsedText, source: ParsedText) -> float:
     of equals the shorter one wins.
     """
     numbers = [quantity.value for quantity in quantities_in(claim.text).all]
-    theirs = {quantity.value for quantity in quantities_in(source.text).all}
+    source_numbers = {quantity.value for quantity in quantities_in(source.text).all}
     content = claim.content
     shared = sum(bool(word.readings & source.readings) for word in content) + sum(
-        number in theirs for number in numbers
+        number in source_numbers for number in numbers
     )
     return shared / max(len(content) + len(numbers), 1) + shared_words(source.content, claim) / 1000
 

@@ -47,20 +47,20 @@ def _links(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 def _numbers(claim: ParsedText, evidence: Evidence) -> Reason | None:
     for quantity in quantities_in(claim.text).all:
-        same = [
+        same_quantities = [
             other
             for other in evidence.quantities
             if (other.value, other.against) == (quantity.value, quantity.against)
         ]
         written = claim.text[quantity.start : quantity.end]
-        if not same:
+        if not same_quantities:
             return Reason(
                 "citation_number", "the number {number!r} is in none of the cited posts", number=written
             )
         noun = noun_of(quantity)
         if (
             noun
-            and not any(noun & noun_of(other) for other in same)
+            and not any(noun & noun_of(other) for other in same_quantities)
             and any(noun & noun_of(other) for other in evidence.quantities)
         ):
             return Reason(
@@ -200,12 +200,12 @@ def _speakers(claim: ParsedText, evidence: Evidence) -> Reason | None:
             )
         )
         keys = frozenset[str]().union(*(sentence.keys for sentence in around))
-        known = [
+        known_speakers = [
             word
             for word in speakers
             if word.readings & around_words or (word.is_capitalised and key_of(word.text) in keys)
         ]
-        if len(known) * 2 >= len(speakers):
+        if len(known_speakers) * 2 >= len(speakers):
             return None
     return Reason(
         "citation_speaker",

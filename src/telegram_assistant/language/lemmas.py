@@ -69,13 +69,13 @@ def content_lemma(word: str) -> str:
     """The dictionary form of a word in lower case; empty for one that carries no meaning,
     like a preposition.
     """
-    plain = word.replace("ё", "е").replace("’", "'").removesuffix("'s")
-    if len(plain) < 2 or plain in _EMPTY:  # noqa: PLR2004 -- a single letter
+    folded_word = word.replace("ё", "е").replace("’", "'").removesuffix("'s")
+    if len(folded_word) < 2 or folded_word in _EMPTY:  # noqa: PLR2004 -- a single letter
         return ""
-    if plain.isascii():
-        word_lemma, is_empty = _english(plain), False
+    if folded_word.isascii():
+        word_lemma, is_empty = _english(folded_word), False
     else:
-        word_lemma, is_empty = _russian(plain)
+        word_lemma, is_empty = _russian(folded_word)
     return "" if is_empty or word_lemma in _EMPTY else word_lemma
 
 

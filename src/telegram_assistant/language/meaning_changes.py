@@ -1,4 +1,4 @@
-"""What an edit changed in the meaning of a text, found by rules at a bounded cost;
+"""Changes of meaning that an edit made, found by rules at a bounded cost;
 the wording may change without it.
 """
 

@@ -52,11 +52,11 @@ def numbers_in(text: str) -> tuple[Number, ...]:
         Number(f"{int(match[1])}:{int(match[2])}", NumberKind.SCORE, match.start(), match.end())
         for match in _SCORE.finditer(text)
     ]
-    taken = {place for score in scores for place in range(score.start, score.end)}
+    score_places = {place for score in scores for place in range(score.start, score.end)}
     plain = [
         _number(match, text)
         for match in _NUMBER.finditer(text)
-        if match.start() not in taken and match.end() - 1 not in taken
+        if match.start() not in score_places and match.end() - 1 not in score_places
     ]
     return tuple(sorted((*scores, *plain), key=lambda score: score.start))
 

@@ -229,17 +229,17 @@ def fold(word: str) -> str:
 
 
 def _parse_word(match: "re.Match[str]", text: str) -> ParsedWord:
-    written = match.group()
-    folded = fold(written)
+    token = match.group()
+    folded = fold(token)
     is_content = len(folded) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded))
     before = text[max(0, match.start() - 4) : match.start()]
     return ParsedWord(
-        written,
+        token,
         match.start(),
         match.end(),
         folded,
-        readings_of(written),
+        readings_of(token),
         is_content,
-        written[0].isupper(),
+        token[0].isupper(),
         begins=bool(_BEGINS.search(before)),
     )

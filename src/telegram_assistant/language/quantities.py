@@ -198,20 +198,20 @@ def _value_of(written: str, *, in_russian: bool) -> float:
 
 def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
     """Reads number words: «двести сорок тысяч», "two hundred and forty thousand", "half a million"."""
-    total, current, seen, behind = 0.0, 0.0, False, at
+    total, current, has_number, behind = 0.0, 0.0, False, at
     place = at
     while place < len(tokens) and tokens[place].kind in {"word", "mark"}:
         word = _fold_word(tokens[place].text)
         if word in UNIT:
-            current, seen = current + UNIT[word], True
+            current, has_number = current + UNIT[word], True
         elif word in _HALVES:
-            current, seen = current + _HALVES[word], True
+            current, has_number = current + _HALVES[word], True
         elif word == "half" and _next_is_scale(tokens, place):
-            current, seen = 0.5, True
-        elif word == "hundred" and (seen or place == at or _fold_word(tokens[place - 1].text) == "a"):
-            current, seen = (current or 1.0) * 100, True
+            current, has_number = 0.5, True
+        elif word == "hundred" and (has_number or place == at or _fold_word(tokens[place - 1].text) == "a"):
+            current, has_number = (current or 1.0) * 100, True
         elif word in SCALE and (
-            seen
+            has_number
             or word in _ALONE
             or (
                 word in {"thousand", "million", "billion"}
@@ -219,9 +219,9 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
                 and _fold_word(tokens[place - 1].text) == "a"
             )
         ):
-            total, current, seen = total + (current or 1.0) * SCALE[word], 0.0, True
+            total, current, has_number = total + (current or 1.0) * SCALE[word], 0.0, True
         elif (
-            seen
+            has_number
             and (word in _LINKS or word == "-")
             and place + 1 < len(tokens)
             and _fold_word(tokens[place + 1].text) in {*UNIT, *SCALE, "hundred", "half"}
@@ -233,7 +233,7 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
         place += 1
         behind = place
     value = total + current
-    return (value if seen and value != 1 else None), behind
+    return (value if has_number and value != 1 else None), behind
 
 
 def _next_is_scale(tokens: list[_Token], place: int) -> bool:

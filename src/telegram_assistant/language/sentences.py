@@ -51,12 +51,12 @@ def is_headline(sentence: str) -> bool:
 
 
 def _of_line(line: str) -> list[str]:
-    quoted = [quotation.span() for quotation in _QUOTED.finditer(line)]
+    quoted_spans = [quotation.span() for quotation in _QUOTED.finditer(line)]
     starts = [0]
     for match in _BOUNDARY.finditer(line):
         end = match.end()
         if not _BEGINS.match(line, end) or any(
-            begin < match.start() and end < close for begin, close in quoted
+            begin < match.start() and end < close for begin, close in quoted_spans
         ):
             continue
         if match.group()[0] == "." and _is_abbreviation(line[starts[-1] : match.start()]):

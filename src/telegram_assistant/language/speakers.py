@@ -1,4 +1,4 @@
-"""Who says it: the speaker of a statement, found beside a verb of speech or after "according to"."""
+"""Speakers: the speaker of a statement, found beside a verb of speech or after "according to"."""
 
 import re
 
@@ -44,9 +44,9 @@ def has_speech(sentence: ParsedText) -> bool:
 
 
 def outside_quotes(sentence: ParsedText) -> tuple[ParsedWord, ...]:
-    quoted = [match.span() for match in _QUOTED.finditer(sentence.text)]
+    quoted_spans = [match.span() for match in _QUOTED.finditer(sentence.text)]
     return tuple(
-        word for word in sentence.words if not any(start <= word.start < end for start, end in quoted)
+        word for word in sentence.words if not any(start <= word.start < end for start, end in quoted_spans)
     )
 
 

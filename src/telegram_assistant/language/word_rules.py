@@ -51,13 +51,13 @@ def _first_word(claim: ParsedText, evidence: Evidence) -> Reason | None:
 def _substitutions(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """A source sentence with one word changed: it may be an opposite that no list has, or another thing."""
     content = [word for word in claim.content if word not in speakers_in(claim)]
-    counted = [(quantity.start, quantity.end) for quantity in quantities_in(claim.text).all] + [
+    quantity_spans = [(quantity.start, quantity.end) for quantity in quantities_in(claim.text).all] + [
         (date.start, date.end) for date in dates_in(claim.text)
     ]
     unknown = [
         word
         for word in content
-        if not evidence.has(word) and not any(start <= word.start < end for start, end in counted)
+        if not evidence.has(word) and not any(start <= word.start < end for start, end in quantity_spans)
     ]
     if unknown and any(shared_words(content, sentence) >= NEARLY_COPIED for sentence in evidence.sentences):
         return Reason("citation_word", "no cited post has the word {word!r}", word=unknown[0].text)
@@ -69,8 +69,8 @@ def _negations(claim: ParsedText, evidence: Evidence) -> Reason | None:
     denied, affirmed = _split_negated(claim)
     theirs_denied, theirs_affirmed = set[str](), set[str]()
     for sentence in evidence.sentences:
-        ours, others = _split_negated(sentence)
-        theirs_denied |= {reading for word in ours for reading in word.readings}
+        own_parts, others = _split_negated(sentence)
+        theirs_denied |= {reading for word in own_parts for reading in word.readings}
         theirs_affirmed |= {reading for word in others for reading in word.readings}
     if any(not word.readings & theirs_denied for word in denied):
         return reason
@@ -147,7 +147,7 @@ def _check_counts(claim: ParsedText, evidence: Evidence) -> Reason | None:
         values = {other.value for other in evidence.quantities if noun & noun_of(other)}
         if len(values) < 2:  # noqa: PLR2004 -- several
             continue
-        near = [
+        near_words = [
             word
             for word in claim.content
             if not word.readings & noun and abs(word.start - quantity.start) < NEAR_CHARACTERS
@@ -156,10 +156,10 @@ def _check_counts(claim: ParsedText, evidence: Evidence) -> Reason | None:
             parsed = parse_text(post.text)
             for other in quantities_in(post.text).all:
                 if other.value == quantity.value and any(
-                    word.readings & theirs.readings
-                    for word in near
-                    for theirs in parsed.content
-                    if abs(theirs.start - other.start) < NEAR_CHARACTERS
+                    word.readings & other_word.readings
+                    for word in near_words
+                    for other_word in parsed.content
+                    if abs(other_word.start - other.start) < NEAR_CHARACTERS
                 ):
                     break
             else:

@@ -239,13 +239,13 @@ class Guard:
             raise Unreadable(PageStatus.FAILED, why) from error
 
     def _refusal(self, why: Reason) -> Unreadable:
-        """A refusal that the operator can change names the settings."""
+        """A refusal that the operator can change says so."""
         if self.openings is None:
             return _blocked_error(why)
         return _blocked_error(
             Reason(
                 "outbound_not_opened",
-                "{why}; the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS",
+                "{why}; the operator of this server can allow it",
                 why=why,
             )
         )

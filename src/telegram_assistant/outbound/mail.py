@@ -50,7 +50,7 @@ class Mailer:
         If it is cancelled, the connection is closed, so that no thread goes on waiting.
         """
         if not self.settings.host:
-            return AttemptResult(trouble=Reason("mail_off", "no mail server is set (SMTP_HOST)"))
+            return AttemptResult(trouble=Reason("mail_off", "e-mail is switched off on this server"))
         opened: list[smtplib.SMTP] = []
         try:
             await asyncio.to_thread(self._hand_over, self._compose(address, letter), opened)

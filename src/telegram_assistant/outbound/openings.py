@@ -1,4 +1,4 @@
-"""What the operator has opened for webhooks beside the public web, and the servers of this installation,
+"""Addresses beside the public web that the operator opened for webhooks, and the installation's own servers,
 which nothing opens.
 """
 

@@ -1,4 +1,4 @@
-"""What a sandboxed process may still do. The kernel refuses everything else, as far as it can."""
+"""The rights that a sandboxed process keeps. The kernel refuses everything else, as far as it can."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum

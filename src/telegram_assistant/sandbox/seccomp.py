@@ -64,11 +64,14 @@ def install(program: bytes) -> None:
 
 def _parser(numbers: dict[str, int], *, may_execute: bool) -> list[Instruction]:
     """Allow the calls in the table."""
-    plain = [
+    plain_numbers = [
         number for name, number in numbers.items() if name not in SPECIAL or (name == START and may_execute)
     ]
     return [
-        *((JUMP_IF_EQUAL, len(plain) - index + 3, 0, number) for index, number in enumerate(plain)),
+        *(
+            (JUMP_IF_EQUAL, len(plain_numbers) - index + 3, 0, number)
+            for index, number in enumerate(plain_numbers)
+        ),
         (JUMP_IF_EQUAL, 0, 2, numbers[ON_ITSELF]),
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),
         (JUMP_IF_EQUAL, 1, 0, 0),

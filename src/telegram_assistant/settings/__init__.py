@@ -193,23 +193,23 @@ def unknown_names(environ: Mapping[str, str], *, in_file: Collection[str] = ()) 
     `in_file`: names from `.env`, where any name close to a known one is a mistake. Other exported variables
     may belong to other programs.
     """
-    names = [known.name for known in variables()]
-    spelled = [*names, *(known.also for known in variables() if known.also)]
+    names = [variable.name for variable in variables()]
+    spelled = [*names, *(variable.also for variable in variables() if variable.also)]
     known_names = {*spelled, *(f"{name}_FILE" for name in spelled)}
     sentences = []
     for name in sorted({*environ, *in_file} - known_names):
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
-        if name.startswith(OURS) or (name in in_file and near):
-            hint = f"; did you mean {near[0]}?" if near else ""
+        similar_names = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+        if name.startswith(OURS) or (name in in_file and similar_names):
+            hint = f"; did you mean {similar_names[0]}?" if similar_names else ""
             sentences.append(f"{name} is unknown to this version and has no effect{hint}")
     return sentences
 
 
 def effective(settings: Settings) -> Iterator[tuple[Variable, str]]:
     """Yields each variable with its value in force; secrets are hidden."""
-    for known in variables():
-        value = getattr(getattr(settings, known.group), known.field)
-        yield known, hide_secret(value) if known.secret else plain(value)
+    for variable in variables():
+        value = getattr(getattr(settings, variable.group), variable.field)
+        yield variable, hide_secret(value) if variable.secret else plain(value)
 
 
 def _group_type(field: FieldInfo) -> type[SettingsGroup]:

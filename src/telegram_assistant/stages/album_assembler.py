@@ -40,7 +40,7 @@ async def album_assembler(
     album = await album_summaries.assemble(channel_id, grouped_id, _summarize)
     if album is None:
         return None
-    await album_states.note(channel_id, grouped_id, assembled=album.revision)
+    await album_states.note(channel_id, grouped_id, assembled_revision=album.revision)
     first = PostId(channel_id, MessageId(album.items[0]))
     return AlbumAssembled.about(
         first,
@@ -70,7 +70,7 @@ async def _rebuild_state(
         revision=revision,
         items=summary.items,
         looked_at=summary.seen,
-        assembled=summary.assembled,
+        assembled_revision=summary.assembled,
         is_rebuilt=True,
     )
 

@@ -86,21 +86,22 @@ async def _read_pages(
 
 
 async def _read_claimed(
-    ours: Mapping[str, PageClaim], owner: str, *, pages: LinkedPages, page_reader: PageReader
+    claims: Mapping[str, PageClaim], owner: str, *, pages: LinkedPages, page_reader: PageReader
 ) -> Mapping[str, LinkedPage]:
     """Reads the claimed pages. If it is interrupted, it releases the claims."""
     read_pages: dict[str, LinkedPage] = {}
     try:
-        reading = (
-            _read_page(url, claim, owner, pages=pages, page_reader=page_reader) for url, claim in ours.items()
+        page_reads = (
+            _read_page(url, claim, owner, pages=pages, page_reader=page_reader)
+            for url, claim in claims.items()
         )
-        for url, page in zip(ours, await asyncio.gather(*reading, return_exceptions=True), strict=True):
+        for url, page in zip(claims, await asyncio.gather(*page_reads, return_exceptions=True), strict=True):
             if isinstance(page, BaseException):
                 raise page
             read_pages[url] = page
     finally:
-        if len(read_pages) < len(ours):
-            await pages.release(list(ours), owner=owner)
+        if len(read_pages) < len(claims):
+            await pages.release(list(claims), owner=owner)
     return read_pages
 
 

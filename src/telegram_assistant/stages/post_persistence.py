@@ -44,12 +44,14 @@ async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
     edited = [stored_post.post.id for stored_post in stored if stored_post.revision > 1]
     if not edited:
         return
-    compared = []
+    comparisons = []
     for edit in await versions.list_uncompared(edited):
-        compared.append((edit, difference(edit.before, edit.after), meaning_changes(edit.before, edit.after)))
+        comparisons.append(
+            (edit, difference(edit.before, edit.after), meaning_changes(edit.before, edit.after))
+        )
         await asyncio.sleep(0)  # each takes milliseconds: two hundred would block the event loop
-    if compared:
-        await versions.keep(compared)
+    if comparisons:
+        await versions.keep(comparisons)
 
 
 async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:

@@ -21,7 +21,7 @@ async def retagging(
     )
     if not added:
         return []
-    understood = await tagger.tag(await posts.load(list(added)), urgency=Urgency.RETAGGING)
+    tagged_posts = await tagger.tag(await posts.load(list(added)), urgency=Urgency.RETAGGING)
     return [
         PostTagged.about(
             event.post,
@@ -31,5 +31,5 @@ async def retagging(
             tags=result.local.tags,
         )
         for event in events
-        if (result := understood.get(event.post)) is not None and result.local is not None
+        if (result := tagged_posts.get(event.post)) is not None and result.local is not None
     ]

@@ -48,8 +48,8 @@ async def tag_persistence(
             or allowed[event.post.channel_id].policy is AiPolicy.OFF
         ):
             continue
-        ours = vocabulary.tags_of(language_for(current.post.text))
-        tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MAX_TAGS]
+        vocabulary_tags = vocabulary.tags_of(language_for(current.post.text))
+        tags = [tag for tag in dict.fromkeys(event.tags) if tag in vocabulary_tags][:MAX_TAGS]
         if tags:
             rows.append(
                 Enrichment(
@@ -57,7 +57,7 @@ async def tag_persistence(
                     event.revision,
                     Kind.TAGS,
                     Tier.LOCAL,
-                    {"tags": tags, "topic": ours[tags[0]]},
+                    {"tags": tags, "topic": vocabulary_tags[tags[0]]},
                     provider="event",
                 )
             )

@@ -80,9 +80,9 @@ def measure_folder(path: Path) -> Fullness | None:
         return None
     if disk is None:
         return None
-    used = disk.f_blocks - disk.f_bfree
+    used_blocks = disk.f_blocks - disk.f_bfree
     # Space that is reserved for root is nobody's: neither free nor in use.
-    return Fullness(used * disk.f_frsize, (used + disk.f_bavail) * disk.f_frsize)
+    return Fullness(used_blocks * disk.f_frsize, (used_blocks + disk.f_bavail) * disk.f_frsize)
 
 
 def _statistics_of(folder: Path) -> os.statvfs_result | None:
@@ -167,7 +167,7 @@ async def examine(settings: Settings) -> list[Finding]:
 
 
 def _finding(folder: WatchedFolder, fullness: Fullness) -> Finding:
-    what = Reason(
+    reason = Reason(
         "disk_used",
         "{folder}: {free} of {size} free ({share:.0%} used)",
         folder=str(folder.path),
@@ -175,4 +175,4 @@ def _finding(folder: WatchedFolder, fullness: Fullness) -> Finding:
         size=size_in_words(fullness.size_bytes),
         share=fullness.share,
     )
-    return fullness_finding(f"{SUBJECT} {folder.use}", what, fullness, remedy=FREE_DISK)
+    return fullness_finding(f"{SUBJECT} {folder.use}", reason, fullness, remedy=FREE_DISK)

@@ -250,14 +250,14 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
     A process that only shows files must be able to keep thumbnails, and needs no more.
     """
     if settings.endpoint and not settings.bucket:
-        what = Reason(
+        reason = Reason(
             "one_set_without_other",
             "{present} is set, but {missing} is not",
             present="S3_ENDPOINT",
             missing="S3_BUCKET",
         )
-        return [bad(SUBJECT, what, remedy=Reason("name_bucket", "name the bucket in S3_BUCKET"))]
-    where = _where(settings)
+        return [bad(SUBJECT, reason, remedy=Reason("name_bucket", "name the bucket in S3_BUCKET"))]
+    location = _where(settings)
     try:
         store = _open(settings)
         if store is None:
@@ -273,7 +273,7 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
                         Reason(
                             "files_shown",
                             "{where}; this process shows files and stores their thumbnails",
-                            where=where,
+                            where=location,
                         ),
                     )
                 ]
@@ -285,12 +285,14 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
             "in the bucket",
         )
         return [
-            bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=where), remedy=remedy)
+            bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=location), remedy=remedy)
         ]
     except (BaseError, OSError, TimeoutError, ValueError) as error:
-        what = Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error))
-        return [bad(SUBJECT, what, remedy=START_S3 if settings.endpoint else OPEN_FOLDER)]
-    return [ok(SUBJECT, where)]
+        reason = Reason(
+            "files_unusable", "{where} cannot be used ({error})", where=location, error=_reason(error)
+        )
+        return [bad(SUBJECT, reason, remedy=START_S3 if settings.endpoint else OPEN_FOLDER)]
+    return [ok(SUBJECT, location)]
 
 
 async def _try_out(store: S3Store | LocalStore, folder: str) -> None:

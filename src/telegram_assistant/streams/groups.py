@@ -64,8 +64,12 @@ def unknown_among(key: str, groups: Sequence[Any], expected: Collection[str]) ->
 
 async def find_unknown_groups(redis: Redis, readers: Readers) -> list[UnknownGroup]:
     """Return the groups on streams of ours that belong to none of our stages."""
-    ours = {name for names in readers.values() for name in names}
-    return [unknown for key in readers for unknown in unknown_among(key, await load_groups(redis, key), ours)]
+    own_groups = {name for names in readers.values() for name in names}
+    return [
+        unknown
+        for key in readers
+        for unknown in unknown_among(key, await load_groups(redis, key), own_groups)
+    ]
 
 
 def sources_of(stage: AnyStage, partitions: int) -> Iterator[StreamSource]:

@@ -106,10 +106,10 @@ class LocalQueue:
         """
         if not self._busy_workers or self._closed or len(self._lanes[lane]) >= self._batch_sizes[lane]:
             return False
-        left = self._waiting_since[lane] + MAX_FILL_SECONDS - time.monotonic()
-        if left > 0 and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(left, self._on_timer)
-        return left > 0
+        seconds_left = self._waiting_since[lane] + MAX_FILL_SECONDS - time.monotonic()
+        if seconds_left > 0 and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(seconds_left, self._on_timer)
+        return seconds_left > 0
 
     def _on_timer(self) -> None:
         self._timer = None

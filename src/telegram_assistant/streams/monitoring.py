@@ -137,8 +137,10 @@ async def trim(
         groups = [await _group(redis, key, name, group_infos) for name in (*expected, *former)]
         if any(group is None for group in groups):
             continue
-        ours = [stage.name for stage in stages]
-        _warn_about_unknown_groups(unknown_among(key, group_infos, ours), set() if warned is None else warned)
+        own_stages = [stage.name for stage in stages]
+        _warn_about_unknown_groups(
+            unknown_among(key, group_infos, own_stages), set() if warned is None else warned
+        )
         lowest = min((group.needed_from for group in groups if group is not None), key=_sort_key)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))

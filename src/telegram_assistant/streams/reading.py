@@ -164,17 +164,17 @@ class Reclaimer:
                 idle_entry["message_id"],
                 idle_entry["times_delivered"],
             )
-            ours = owner == self._consumer
+            is_ours = owner == self._consumer
             min_ms = self._due_after_ms(owner, entry_id, delivered)
-            if idle_entry["time_since_delivered"] < min_ms or (ours and (source.key, entry_id) in held):
+            if idle_entry["time_since_delivered"] < min_ms or (is_ours and (source.key, entry_id) in held):
                 continue
-            suspect = not ours and owner != RESTING and self._is_suspect(delivered + 1)
+            suspect = not is_ours and owner != RESTING and self._is_suspect(delivered + 1)
             suspects_wait = suspects_wait or suspect
             may_be_taken = alone is Alone.YES if suspect else alone is Alone.NO
             if not may_be_taken or len(entries) >= limit:
                 continue
             # a reply that never arrived does not count as an attempt
-            entries += await self._take(source, entry_id, delivered if ours else delivered + 1, min_ms)
+            entries += await self._take(source, entry_id, delivered if is_ours else delivered + 1, min_ms)
             if suspect and entries:
                 break
         return ReclaimedEntries(entries, suspects_wait)

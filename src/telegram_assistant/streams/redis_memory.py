@@ -38,12 +38,12 @@ async def read_redis_memory(redis: Redis) -> RedisMemory:
 
 def redis_memory_of(info: Mapping[str, Any], *, is_here: bool) -> RedisMemory:
     """Reads the answer to INFO memory. A server that keeps some of it to itself counts as one with room."""
-    used = int(info.get("used_memory", 0))
+    used_bytes = int(info.get("used_memory", 0))
     machine = int(info.get("total_system_memory", 0))
     if is_here and (available := available_bytes()):
-        machine = min(machine, int(info.get("used_memory_rss", used)) + available)
+        machine = min(machine, int(info.get("used_memory_rss", used_bytes)) + available)
     return RedisMemory(
-        used - int(info.get("mem_not_counted_for_evict", 0)), int(info.get("maxmemory", 0)), machine
+        used_bytes - int(info.get("mem_not_counted_for_evict", 0)), int(info.get("maxmemory", 0)), machine
     )
 
 

@@ -122,7 +122,7 @@ def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, A
         if isinstance(required, type) and not isinstance(collaborators[name], required):
             why = Reason(
                 "stage_needs_another",
-                "the stage {stage} needs {name!r} to be {required}, but it is {found}",
+                "the stage {stage} needs {required} as {name!r} and got {found}",
                 stage=declared.name,
                 name=name,
                 required=required.__name__,

@@ -170,13 +170,13 @@ def _is_same_thing(statement: _StatedNumber, other: _StatedNumber) -> bool:
     """
     if not statement.noun & other.noun:
         return False
-    mine, theirs = (_words_around(side) for side in (statement, other))
-    shared = sum(bool(word & there) for word in mine for there in theirs)
+    own_words, other_words = (_words_around(side) for side in (statement, other))
+    shared_count = sum(bool(word & other_word) for word in own_words for other_word in other_words)
     if not statement.quantity.noun:
-        return statement.place == other.place and shared >= max(
-            MIN_SHARED_WORDS, SAME_FRAME * max(len(mine), len(theirs))
+        return statement.place == other.place and shared_count >= max(
+            MIN_SHARED_WORDS, SAME_FRAME * max(len(own_words), len(other_words))
         )
-    return shared >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
+    return shared_count >= min(MIN_SHARED_WORDS, len(own_words), len(other_words))
 
 
 def _words_around(statement: _StatedNumber) -> list[frozenset[str]]:
@@ -244,8 +244,8 @@ def _differ(claim: _StatedNumber, other: _StatedNumber) -> bool:
     """Whether two statements contradict each other: in strongly linked posts of half a day, both exact, none
     grown, about the same names and goods, among the same numbers and words.
     """
-    mine, theirs = claim.post.post, other.post.post
-    if mine.group != theirs.group or abs(mine.posted_at - theirs.posted_at) > MAX_APART:
+    own_post, other_post = claim.post.post, other.post.post
+    if own_post.group != other_post.group or abs(own_post.posted_at - other_post.posted_at) > MAX_APART:
         return False
     if any(side.is_vague or side.is_grown for side in (claim, other)):
         return False
@@ -271,8 +271,8 @@ def _digits(value: float) -> int:
     return len(f"{value:.6f}".replace(".", "").strip("0"))
 
 
-def _holds[T](mine: frozenset[T], theirs: frozenset[T]) -> bool:
-    return mine <= theirs or theirs <= mine
+def _holds[T](first: frozenset[T], second: frozenset[T]) -> bool:
+    return first <= second or second <= first
 
 
 def _other_numbers(statement: _StatedNumber) -> frozenset[float]:
@@ -288,8 +288,8 @@ def _goods_in(sentence: str) -> frozenset[str]:
 
 
 def _share_of_frame(claim: _StatedNumber, other: _StatedNumber) -> float:
-    mine, theirs = claim.frame, other.frame
-    shorter, longer = sorted((mine, theirs), key=len)
+    own_frame, other_frame = claim.frame, other.frame
+    shorter, longer = sorted((own_frame, other_frame), key=len)
     if not shorter:
         return 0.0
     readings = frozenset(reading for word in longer for reading in word.readings)

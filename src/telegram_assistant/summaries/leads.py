@@ -104,7 +104,7 @@ def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
 
     Smaller numbers without a noun may count anything.
     """
-    mine, theirs = (
+    sentence_sums, headline_sums = (
         {
             quantity.value
             for quantity in quantities_in(text.text).all
@@ -112,14 +112,14 @@ def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
         }
         for text in (sentence, headline)
     )
-    return bool(mine and theirs) and not mine & theirs
+    return bool(sentence_sums and headline_sums) and not sentence_sums & headline_sums
 
 
 def new_facts(text: str, texts: Iterable[str]) -> int:
     """How many numbers and names of a text were not told."""
-    known = list(texts)
-    numbers = {quantity.value for other in known for quantity in quantities_in(other).all}
-    names = frozenset[str]().union(*map(names_in, known))
+    earlier_texts = list(texts)
+    numbers = {quantity.value for other in earlier_texts for quantity in quantities_in(other).all}
+    names = frozenset[str]().union(*map(names_in, earlier_texts))
     return len({quantity.value for quantity in quantities_in(text).all} - numbers) + len(
         names_in(text) - names
     )

@@ -134,9 +134,9 @@ def _can_stand(text: str) -> bool:
 
 def _is_new(text: str, earlier: Sequence[CleanPost]) -> bool:
     """Whether it has a new number or name, three new words, or two that are half of those beside names."""
-    known = frozenset[str]().union(*(parse_text(post.text).readings for post in earlier))
+    earlier_readings = frozenset[str]().union(*(parse_text(post.text).readings for post in earlier))
     own_words = words_around(text)
-    new_words = [word for word in own_words if not word.readings & known]
+    new_words = [word for word in own_words if not word.readings & earlier_readings]
     return (
         len(new_words) >= MIN_NEW_WORDS
         or len(new_words) >= max(MIN_CONTENT, len(own_words) / 2)
@@ -175,9 +175,9 @@ def _earlier_changes(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def is_near_copy(text: str, other: str) -> bool:
-    mine, theirs = word_pairs_of(text), word_pairs_of(other)
-    shorter = min(len(mine), len(theirs))
-    return shorter > 0 and len(mine & theirs) >= NEAR_COPY * shorter
+    own_pairs, other_pairs = word_pairs_of(text), word_pairs_of(other)
+    shorter = min(len(own_pairs), len(other_pairs))
+    return shorter > 0 and len(own_pairs & other_pairs) >= NEAR_COPY * shorter
 
 
 @lru_cache(maxsize=4_000)

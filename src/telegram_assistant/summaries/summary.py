@@ -77,9 +77,9 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     if not readable:
         return None
     chosen = _choose_language(readable, language)
-    ours = [post for post in readable if post.language == chosen]
-    disputes, doubtful = find_disputes(ours)
-    story = _Story(ours, doubtful, frozenset(dispute.sentence.text for dispute in disputes))
+    posts_in_language = [post for post in readable if post.language == chosen]
+    disputes, doubtful = find_disputes(posts_in_language)
+    story = _Story(posts_in_language, doubtful, frozenset(dispute.sentence.text for dispute in disputes))
     written_headline = _best_headline(story)
     candidates = list(_candidates(story, written_headline))
     first_headline = written_headline or _central_sentence(story, candidates)
@@ -154,12 +154,14 @@ def _limit_posts(posts: list[StoryPost]) -> list[StoryPost]:
     return posts if len(posts) <= MAX_POSTS else [*posts[: MAX_POSTS // 2], *posts[-MAX_POSTS // 2 :]]
 
 
-def _choose_language(posts: Sequence[CleanPost], wanted: str | None) -> str:
+def _choose_language(posts: Sequence[CleanPost], language: str | None) -> str:
     channels: dict[str, set[int]] = {}
     for post in posts:
         channels.setdefault(post.language, set()).add(post.post.post_id.channel_id)
     return (
-        wanted if wanted in channels else max(channels, key=lambda channel: (len(channels[channel]), channel))
+        language
+        if language in channels
+        else max(channels, key=lambda channel: (len(channels[channel]), channel))
     )
 
 
@@ -169,11 +171,11 @@ def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Cand
     """
     texts = story.texts
     title = parse_text("" if headline is None else headline.text)
-    seen: list[ParsedText] = []
+    candidate_texts: list[ParsedText] = []
     longest = max((len(post.sentences) for post in texts), default=0)
     for place in range(longest):
         for post in texts:
-            if place >= len(post.sentences) or len(seen) >= MAX_CANDIDATES:
+            if place >= len(post.sentences) or len(candidate_texts) >= MAX_CANDIDATES:
                 continue
             text = post.sentences[place]
             parsed = parse_text(text)
@@ -181,9 +183,9 @@ def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Cand
                 _is_quotable(parsed)
                 and not says_again(parsed, title)
                 and not _is_doubtful(parsed, story)
-                and not any(say_the_same(parsed, other) for other in seen)
+                and not any(say_the_same(parsed, other) for other in candidate_texts)
             ):
-                seen.append(parsed)
+                candidate_texts.append(parsed)
                 yield _Candidate(text, post, place, find_supporters(text, post, story.posts))
 
 
@@ -227,8 +229,8 @@ def _best_headline(story: _Story) -> CitedSentence | None:
 
 def _central_sentence(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
     if candidates:
-        new = [candidate for candidate in candidates if not tells_before(candidate.text)]
-        return _most_central(story, new or candidates, parse_text("")).cited
+        new_candidates = [candidate for candidate in candidates if not tells_before(candidate.text)]
+        return _most_central(story, new_candidates or candidates, parse_text("")).cited
     first = story.posts[0]
     return cite_posts(first.headline or first.sentences[0], (first,))
 
@@ -329,9 +331,9 @@ def _is_redundant(text: str, texts: Sequence[str]) -> bool:
     or says what a sentence said before.
     """
     numbers = {quantity.value for quantity in quantities_in(text).all}
-    known = {quantity.value for other in texts for quantity in quantities_in(other).all}
+    known_values = {quantity.value for other in texts for quantity in quantities_in(other).all}
     names, known_names = names_in(text), frozenset[str]().union(*(names_in(other) for other in texts))
-    if numbers and numbers <= known and names <= known_names:
+    if numbers and numbers <= known_values and names <= known_names:
         return True
     return any(say_the_same(parse_text(text), parse_text(other)) for other in texts)
 

@@ -49,8 +49,8 @@ def _may_support(own: CleanPost, other: CleanPost, names: frozenset[str]) -> boo
     """Whether both may tell one event: on one day, and of the same names if the sentence names nobody."""
     if abs(other.post.posted_at - own.post.posted_at) > MAX_APART:
         return False
-    mine, theirs = _opening_names(own), _opening_names(other)
-    return bool(names) or not mine or not theirs or bool(mine & theirs)
+    own_names, other_names = _opening_names(own), _opening_names(other)
+    return bool(names) or not own_names or not other_names or bool(own_names & other_names)
 
 
 def _opening_names(post: CleanPost) -> frozenset[str]:
@@ -63,8 +63,8 @@ def _first(post: CleanPost) -> str:
 
 def _supports(sentence: ParsedText, post: CleanPost) -> bool:
     content = words_around(sentence.text) or sentence.content
-    least = 1.0 if len(content) <= FEW_WORDS else POSSIBLE_SHARE
-    if shared_words(content, parse_text(post.text)) < least:
+    min_share = 1.0 if len(content) <= FEW_WORDS else POSSIBLE_SHARE
+    if shared_words(content, parse_text(post.text)) < min_share:
         return False
     cited = CitedPost(post.text, post.post.posted_at.date(), post.post.channel)
     return check_sentence(sentence.text, [cited]).verdict is Verdict.SUPPORTED
@@ -77,8 +77,8 @@ def cite_posts(text: str, supporters: Sequence[CleanPost]) -> CitedSentence:
         sentences = {post_id: (_nearest(text, post), _first(post)) for post_id, post in posts.items()}
         wordings = _join_copied(wordings, sentences)
     count = Voices(wordings, _owners_of(supporters)).count(posts)
-    first = {wording: post for post, wording in reversed(wordings.items())}
-    source = common_source([posts[post].post.text for post in first.values()]) if count > 1 else ""
+    first_posts = {wording: post for post, wording in reversed(wordings.items())}
+    source = common_source([posts[post].post.text for post in first_posts.values()]) if count > 1 else ""
     return CitedSentence(text, tuple(posts), count, source)
 
 
@@ -110,9 +110,9 @@ def _join_copied(
 
 
 def _is_copied(sentence: str, other: str) -> bool:
-    mine, theirs = word_pairs_of(sentence), word_pairs_of(other)
-    is_short = min(len(mine), len(theirs)) < MIN_COPIED
-    return mine == theirs if is_short else is_near_copy(sentence, other)
+    own_pairs, other_pairs = word_pairs_of(sentence), word_pairs_of(other)
+    is_short = min(len(own_pairs), len(other_pairs)) < MIN_COPIED
+    return own_pairs == other_pairs if is_short else is_near_copy(sentence, other)
 
 
 def _nearest(text: str, post: CleanPost) -> str:

@@ -1,4 +1,4 @@
-"""What a summary is made of, and what it says. Plain frozen values; nothing here loads or stores anything."""
+"""Inputs and outputs of a summary. Plain frozen values; nothing here loads or stores anything."""
 
 import re
 from dataclasses import dataclass

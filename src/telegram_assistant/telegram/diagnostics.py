@@ -25,34 +25,34 @@ def examine(settings: TelegramSettings) -> list[Finding]:
 def _application(settings: TelegramSettings) -> Finding:
     api_hash = settings.api_hash.get_secret_value()
     if not settings.api_id and not api_hash:
-        what = Reason(
+        reason = Reason(
             "application_not_set",
             "not in the environment; enter it on the page “Getting started”, or {remedy}",
             remedy=FROM_TELEGRAM,
         )
-        return off(APPLICATION, what)
+        return off(APPLICATION, reason)
     if not settings.api_id or not api_hash:
         missing, present = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
-        what = Reason(
+        reason = Reason(
             "one_set_without_other",
             "{present} is set, but {missing} is not",
             present=present,
             missing=missing,
         )
-        return bad(APPLICATION, what, remedy=FROM_TELEGRAM)
+        return bad(APPLICATION, reason, remedy=FROM_TELEGRAM)
     if settings.dc_addr:
-        where = f"{settings.dc_addr}:{settings.dc_port}"
+        address = f"{settings.dc_addr}:{settings.dc_port}"
         return ok(
             APPLICATION,
             Reason(
                 "application_of_simulator",
                 "a simulator at {where}, which accepts any application",
-                where=where,
+                where=address,
             ),
         )
     if not HASH.fullmatch(api_hash):
-        what = Reason("api_hash_malformed", "TELEGRAM_API_HASH is not 32 digits and letters a to f")
-        return bad(APPLICATION, what, remedy=Reason("copy_api_hash", "copy it again from my.telegram.org"))
+        reason = Reason("api_hash_malformed", "TELEGRAM_API_HASH is not 32 digits and letters a to f")
+        return bad(APPLICATION, reason, remedy=Reason("copy_api_hash", "copy it again from my.telegram.org"))
     return ok(
         APPLICATION, Reason("application_set", "application {api_id}, with its hash", api_id=settings.api_id)
     )
@@ -67,8 +67,10 @@ def _sessions(settings: TelegramSettings) -> Finding:
             remedy=SET_KEY,
         )
     if not keys and settings.api_id:
-        what = Reason("no_login_without_key", "no key is set to encrypt sessions, so nobody can log in here")
-        return warning(SESSIONS, what, remedy=SET_KEY)
+        reason = Reason(
+            "no_login_without_key", "no key is set to encrypt sessions, so nobody can log in here"
+        )
+        return warning(SESSIONS, reason, remedy=SET_KEY)
     if not keys:
         return off(SESSIONS, Reason("no_session_key", "no key: no sessions are stored here"))
     return ok(

@@ -17,11 +17,13 @@ def examine() -> list[Finding]:
     except PackageNotFoundError:
         number = ""
     if not number or getattr(aes, "cryptg", None) is None:
-        what = Reason("cryptg_unused", "Telethon does not use cryptg, so reading needs 2 to 12 times the CPU")
+        reason = Reason(
+            "cryptg_unused", "Telethon does not use cryptg, so reading needs 2 to 12 times the CPU"
+        )
         return [
             bad(
                 SUBJECT,
-                what,
+                reason,
                 remedy=Reason(
                     "install_library", "install it: {command}", command="pip install cryptg==0.6.0"
                 ),

@@ -139,8 +139,8 @@ class LoginDialog:
         if isinstance(answer, types.auth.LoginTokenSuccess):
             return _profile_of(answer.authorization.user)
         token = base64.urlsafe_b64encode(answer.token).decode().rstrip("=")
-        left = answer.expires.timestamp() - time.time()
-        return QrCode(f"tg://login?token={token}", min(max(left, MIN_CODE_SECONDS), MAX_CODE_SECONDS))
+        seconds_left = answer.expires.timestamp() - time.time()
+        return QrCode(f"tg://login?token={token}", min(max(seconds_left, MIN_CODE_SECONDS), MAX_CODE_SECONDS))
 
     async def _complete_elsewhere(self, answer: Any, request: Any) -> Any:
         """Complete the login in the data centre of the account that scanned the code.

@@ -119,10 +119,12 @@ class ChannelHistogram(_ChannelCounts):
 
     def observe(self, channel_id: int, value: float) -> None:
         with self._log_errors(), self._lock:
-            seen = _not_negative(value)
+            observed_value = _not_negative(value)
             series = self._label(channel_id)
-            self._counts.setdefault(series, [0] * len(self._limits))[bisect_left(self._limits, seen)] += 1
-            self._sums[series] = self._sums.get(series, 0.0) + seen
+            self._counts.setdefault(series, [0] * len(self._limits))[
+                bisect_left(self._limits, observed_value)
+            ] += 1
+            self._sums[series] = self._sums.get(series, 0.0) + observed_value
 
     def _family(self) -> Metric:
         family = HistogramMetricFamily(self.name, self._about, labels=["channel_id"])

@@ -130,14 +130,16 @@ class Health:
     async def summarize(self) -> HealthSummary:
         """Examines the sections and asks the required servers."""
         examining = asyncio.gather(*(_examine(section) for section in self._sections.values()))
-        away, examined = await asyncio.gather(self.unavailable_servers(), examining)
+        unavailable, examined = await asyncio.gather(self.unavailable_servers(), examining)
         sections = dict(zip(self._sections, examined, strict=True))
         for name, facts in sections.items():
             before = self._section_reports.get(name)
             self._section_reports[name] = _following(
                 before, state_named(facts["status"]), str(facts.get("detail") or ""), {}
             )
-        return HealthSummary(worst([self.state, *([State.FAILING] if away else [])]), away, sections)
+        return HealthSummary(
+            worst([self.state, *([State.FAILING] if unavailable else [])]), unavailable, sections
+        )
 
     def _merge_reports(self) -> dict[str, HealthReport]:
         merged = dict(self._reports)

@@ -65,11 +65,13 @@ def span(
     """Records a span as a child of the given traceparent or of the current span; free if tracing is off."""
     if _Recording.tracer is None:
         return nullcontext()
-    where = _context_of(parent) if parent else context.get_current()
+    parent_context = _context_of(parent) if parent else context.get_current()
     linked = [
         trace.Link(trace.get_current_span(_context_of(link)).get_span_context()) for link in links if link
     ]
-    return _Recording.tracer.start_as_current_span(name, context=where, links=linked, attributes=attributes)
+    return _Recording.tracer.start_as_current_span(
+        name, context=parent_context, links=linked, attributes=attributes
+    )
 
 
 def _context_of(parent: str) -> context.Context:

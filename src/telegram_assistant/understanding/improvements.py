@@ -105,19 +105,19 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
     """Computes and pays for vectors; the event makes the index load the cached answer."""
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        known = await states.load([stored_post.post.id for stored_post in stored])
+        known_states = await states.load([stored_post.post.id for stored_post in stored])
         texts = {
             post_id: text
-            for post_id, state in known.items()
+            for post_id, state in known_states.items()
             if state.is_shown and (text := text_of(state.stored.post, state.facts))
         }
-        made = await gate.post_vectors(texts, urgency=urgency)
+        vector_results = await gate.post_vectors(texts, urgency=urgency)
         return {
             stored_post.post.id: Improved(
                 event=_event(PostEnriched, stored_post, trigger=Trigger.PROVIDER_RETAG)
             )
-            if stored_post.post.id in made.vectors
-            else Improved(made.reasons.get(stored_post.post.id))
+            if stored_post.post.id in vector_results.vectors
+            else Improved(vector_results.reasons.get(stored_post.post.id))
             for stored_post in stored
         }
 

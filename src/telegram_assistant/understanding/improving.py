@@ -29,13 +29,13 @@ PAUSE = timedelta(seconds=30)
 IDLE_SECONDS = 5.0
 
 
-def improving(*, wanted: ProviderWanted, posts: Posts, improvements: Sequence[Improvement]) -> Loop:
+def improving(*, wanted_results: ProviderWanted, posts: Posts, improvements: Sequence[Improvement]) -> Loop:
     """One per worker; several may run concurrently. Tags, pictures and vectors do not wait for each other."""
 
     async def keep_improving(improvement: Improvement, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             try:
-                improved = await improve(improvement, wanted=wanted, posts=posts)
+                improved = await improve(improvement, wanted_results=wanted_results, posts=posts)
             except Busy:
                 improved = 0
             if not improved:
@@ -49,18 +49,18 @@ def improving(*, wanted: ProviderWanted, posts: Posts, improvements: Sequence[Im
     return Loop("improving", run)
 
 
-async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Posts) -> int:
+async def improve(improvement: Improvement, *, wanted_results: ProviderWanted, posts: Posts) -> int:
     """Processes a batch; returns how many posts got a provider's result.
 
     Results are announced like any other, so the index gets them.
     """
-    taken = await wanted.take(improvement.work, limit=improvement.at_once, lease=LEASE)
-    if not taken:
+    pending_results = await wanted_results.take(improvement.work, limit=improvement.at_once, lease=LEASE)
+    if not pending_results:
         return 0
     now = datetime.now(UTC)
     stored = {
         stored_post.post.id: stored_post
-        for stored_post in await posts.load([pending.post_id for pending in taken])
+        for stored_post in await posts.load([pending.post_id for pending in pending_results])
         if stored_post.deleted_at is None
     }
     lanes = {post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored.items()}
@@ -75,17 +75,21 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
         if result.event is not None
     ]
     reasons = {
-        pending: results[pending.post_id].reason if pending.post_id in results else None for pending in taken
+        pending: results[pending.post_id].reason if pending.post_id in results else None
+        for pending in pending_results
     }
-    await _put_back(wanted, reasons, has_answered=bool(notices))
-    await wanted.finish(
+    await _put_back(wanted_results, reasons, has_answered=bool(notices))
+    await wanted_results.finish(
         [pending for pending, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], notices
     )
     return len(notices)
 
 
 async def _put_back(
-    wanted: ProviderWanted, reasons: Mapping[PendingImprovement, FallbackReason | None], *, has_answered: bool
+    wanted_results: ProviderWanted,
+    reasons: Mapping[PendingImprovement, FallbackReason | None],
+    *,
+    has_answered: bool,
 ) -> None:
     """Returns entries by reason.
 
@@ -96,7 +100,11 @@ async def _put_back(
     def those(*which: FallbackReason) -> list[PendingImprovement]:
         return [pending for pending, reason in reasons.items() if reason in which]
 
-    await wanted.put_back(those(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
-    await wanted.put_back(those(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
-    await wanted.put_back(those(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered)
-    await wanted.put_back(those(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True)
+    await wanted_results.put_back(those(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
+    await wanted_results.put_back(those(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
+    await wanted_results.put_back(
+        those(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered
+    )
+    await wanted_results.put_back(
+        those(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True
+    )

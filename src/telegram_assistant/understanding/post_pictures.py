@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from telegram_assistant.ai.answers import Understood
 from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.gate_results import Understood
 from telegram_assistant.ai.outputs import PictureFacts
 from telegram_assistant.ai.picture_readers import OpenedPicture, PictureReaders
 from telegram_assistant.domain.lane import NEWS
@@ -91,9 +91,9 @@ class _Look:
         hashes = [
             file.sha256 for file, verdict in verdicts.items() if verdict.is_seen and file.sha256 is not None
         ]
-        known = await results.load_results(hashes) if hashes else {}
+        known_results = await results.load_results(hashes) if hashes else {}
         looks = (
-            self._look_or_say_why(file, verdict, known.get(file.sha256 or b"", {}))
+            self._look_or_say_why(file, verdict, known_results.get(file.sha256 or b"", {}))
             for file, verdict in verdicts.items()
         )
         sights = []
@@ -104,7 +104,7 @@ class _Look:
         return sights
 
     async def _look_or_say_why(
-        self, file: VisionFile, verdict: VisionDecision, known: Mapping[Tier, FileResult]
+        self, file: VisionFile, verdict: VisionDecision, known_results: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
         """Analyses one file; a file that fails does not affect the others."""
         sight = FileVision(
@@ -113,7 +113,9 @@ class _Look:
         if not verdict.is_seen or file.sha256 is None:
             return sight, None
         try:
-            return await self._look(file.sha256, sight, may_leave=verdict is VisionDecision.LOOK, known=known)
+            return await self._look(
+                file.sha256, sight, may_leave=verdict is VisionDecision.LOOK, known_results=known_results
+            )
         except ProviderFailed as error:
             return replace(
                 sight,
@@ -124,10 +126,13 @@ class _Look:
             return replace(sight, why=error.reason, is_failed=True), None
 
     async def _look(
-        self, sha256: bytes, sight: FileVision, *, may_leave: bool, known: Mapping[Tier, FileResult]
+        self, sha256: bytes, sight: FileVision, *, may_leave: bool, known_results: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
         gate, results = self.by.gate, self.by.media_results
-        local, provider = known.get(Tier.LOCAL), known.get(Tier.PROVIDER) if may_leave else None
+        local, provider = (
+            known_results.get(Tier.LOCAL),
+            known_results.get(Tier.PROVIDER) if may_leave else None,
+        )
         if provider is not None and provider.model not in gate.vision_models:
             provider = None  # the result is another model's: ask the current one
         why, withheld = "", ""
@@ -178,12 +183,12 @@ class _Look:
                 return same, ""
         if not self.pays:
             return None, HISTORY
-        seen = await gate.picture(
+        provider_result = await gate.picture(
             opened.picture, sha256=sha256, channel_id=post.channel_id, urgency=self.urgency, post_id=post.id
         )
         return await _keep_result(
-            sha256, Tier.PROVIDER, seen, results
-        ), "" if seen.reason is None else seen.reason.value
+            sha256, Tier.PROVIDER, provider_result, results
+        ), "" if provider_result.reason is None else provider_result.reason.value
 
 
 async def _keep_result(

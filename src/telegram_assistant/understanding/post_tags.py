@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from telegram_assistant.ai.answers import Material, Understood
 from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.gate_results import Material, Understood
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.ids import PostId
@@ -41,12 +41,12 @@ class Tagger:
         alive = [stored_post for stored_post in stored if stored_post.deleted_at is None]
         if not alive:
             return {}
-        seen = await self._load_picture_texts(alive)
+        picture_texts = await self._load_picture_texts(alive)
         since = datetime.now(UTC) - NEWS
         materials = [
             _material(
                 stored_post,
-                seen.get(stored_post.post.id, {}),
+                picture_texts.get(stored_post.post.id, {}),
                 is_history=stored_post.post.posted_at < since and not pays_for_history,
             )
             for stored_post in alive
@@ -75,11 +75,11 @@ class Tagger:
             for stored_post in stored
             if stored_post.post.kind not in WITHOUT_PICTURES
         }
-        seen: dict[PostId, dict[Tier, str]] = {}
+        texts_by_post: dict[PostId, dict[Tier, str]] = {}
         for row in await self.enrichments.load(list(revisions), Kind.VISION) if revisions else ():
             if row.revision == revisions[row.post_id] and (text := picture_text_of(row)):
-                seen.setdefault(row.post_id, {})[row.tier] = text
-        return seen
+                texts_by_post.setdefault(row.post_id, {})[row.tier] = text
+        return texts_by_post
 
 
 def picture_text_of(row: Enrichment) -> str:

@@ -34,20 +34,20 @@ class StoryBuilder:
         Posts without text, picture or header have no story and are left out.
         """
         sources = {source.post: source for source in await self.sources.load(list(dict.fromkeys(posts)))}
-        known = {} if again else await self.groups.load_grouped(list(sources))
+        known_groups = {} if again else await self.groups.load_grouped(list(sources))
         terms = await asyncio.to_thread(_terms_of_all, sources)
         hashes = {post: post_terms.hash for post, post_terms in terms.items()}
-        done = [grouped for post, (terms_hash, grouped) in known.items() if terms_hash == hashes[post]]
-        passed = {grouped.post for grouped in done}
-        left = [
+        done = [grouped for post, (terms_hash, grouped) in known_groups.items() if terms_hash == hashes[post]]
+        passed_posts = {grouped.post for grouped in done}
+        ungrouped_posts = [
             post
             for post, source in sources.items()
-            if post not in passed and (source.text.strip() or source.looks or _certain(source))
+            if post not in passed_posts and (source.text.strip() or source.looks or _certain(source))
         ]
-        if not left:
+        if not ungrouped_posts:
             return done
-        weights = await self.terms.weights(now, posts=len(left))
-        read = [_weigh_post(sources[post], terms[post], hashes[post], weights) for post in left]
+        weights = await self.terms.weights(now, posts=len(ungrouped_posts))
+        read = [_weigh_post(sources[post], terms[post], hashes[post], weights) for post in ungrouped_posts]
         async with self.groups.alone() as grouping:
             unchanged = await grouping.select_unchanged(
                 {weighed_post.post: sources[weighed_post.post].revision for weighed_post in read}
@@ -56,8 +56,8 @@ class StoryBuilder:
             if not weighed_posts:
                 return done
             around = await grouping.surround(weighed_posts, weights)
-            compared = await asyncio.to_thread(_compare_posts, weighed_posts, sources, around, weights)
-            return done + await grouping.regroup(compared, announce_moved=not again)
+            comparisons = await asyncio.to_thread(_compare_posts, weighed_posts, sources, around, weights)
+            return done + await grouping.regroup(comparisons, announce_moved=not again)
 
 
 def _compare_posts(
@@ -66,14 +66,18 @@ def _compare_posts(
     around: Surroundings,
     weights: TermWeights,
 ) -> list[Compared]:
-    passed = {weighed_post.post for weighed_post in (*weighed_posts, *around.again)}
-    compared = [
+    passed_posts = {weighed_post.post for weighed_post in (*weighed_posts, *around.again)}
+    comparisons = [
         _compare_post(
-            weighed_post, sources[weighed_post.post], around.neighbours[weighed_post.post], passed, weights
+            weighed_post,
+            sources[weighed_post.post],
+            around.neighbours[weighed_post.post],
+            passed_posts,
+            weights,
         )
         for weighed_post in weighed_posts
     ]
-    return compared + [
+    return comparisons + [
         _recompare_post(weighed_post, around.neighbours[weighed_post.post], weights)
         for weighed_post in around.again
     ]

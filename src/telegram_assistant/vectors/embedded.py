@@ -164,10 +164,10 @@ class EmbeddedVectors:
                 await asyncio.to_thread(shutil.copytree, shard.folder, copy)
                 shard.touched = set()
             await index_in(copy)
-            new = await Shard.load(copy)
-            is_taken = await self._replace(collection, shard, new)
+            new_shard = await Shard.load(copy)
+            is_taken = await self._replace(collection, shard, new_shard)
             if not is_taken:
-                await new.close()
+                await new_shard.close()
         except Exception as error:  # noqa: BLE001 -- the engine raises plain Exceptions
             log.warning(
                 "vectors_not_indexed",

@@ -55,11 +55,11 @@ def filter_for(query: VectorQuery) -> PointFilter | None:
     if not is_about_understanding:
         if query.reach is None:
             return PointFilter(tuple(must)) if must else None
-        seen = _within(query.reach.channels, query)
+        visible = _within(query.reach.channels, query)
         return (
-            PointFilter((*must, *seen[0]))
-            if len(seen) == 1
-            else PointFilter(tuple(must), either=tuple(map(PointFilter, seen)))
+            PointFilter((*must, *visible[0]))
+            if len(visible) == 1
+            else PointFilter(tuple(must), either=tuple(map(PointFilter, visible)))
         )
     return PointFilter(tuple(must), either=_by_tier(query))
 
@@ -72,16 +72,17 @@ def _by_tier(query: VectorQuery) -> tuple[PointFilter, ...]:
     reach = query.reach
     if reach is None or reach.provider:
         better = _filter_tier(query, Tier.PROVIDER)
-        plain = _filter_tier(query, Tier.LOCAL)
+        local_filter = _filter_tier(query, Tier.LOCAL)
         for seen in ((),) if reach is None else _within(reach.provider, query):
             alternatives += [
                 PointFilter((*seen, _match_flag(BY_PROVIDER), *better.must), better.must_not),
-                PointFilter((*seen, *plain.must), (_match_flag(BY_PROVIDER), *plain.must_not)),
+                PointFilter((*seen, *local_filter.must), (_match_flag(BY_PROVIDER), *local_filter.must_not)),
             ]
     if reach is not None and (reach.local or not reach.provider):
-        plain = _filter_tier(query, Tier.LOCAL)
+        local_filter = _filter_tier(query, Tier.LOCAL)
         alternatives += [
-            PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, query)
+            PointFilter((*seen, *local_filter.must), local_filter.must_not)
+            for seen in _within(reach.local, query)
         ]
     return tuple(alternatives)
 

@@ -65,11 +65,11 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
 
     Raises CannotStart if the store cannot be used, InUse if another process holds it.
     """
-    used = place_of(settings)
-    if used is Used.OFF:
+    location = place_of(settings)
+    if location is Used.OFF:
         yield None
         return
-    library, remedy = NEEDS[used]
+    library, remedy = NEEDS[location]
     if find_spec(library) is None:
         raise CannotStart(
             Reason(
@@ -77,9 +77,9 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
             ),
             remedy=remedy,
         )
-    module = import_module(f"telegram_assistant.vectors.{used.value}")
+    module = import_module(f"telegram_assistant.vectors.{location.value}")
     async with AsyncExitStack() as stack:
-        if used is Used.SERVER:
+        if location is Used.SERVER:
             store = module.ServerVectors(settings)
             stack.push_async_callback(store.close)
         else:
@@ -141,7 +141,7 @@ def _place(settings: VectorSettings) -> Reason:
     return Reason("vectors_in_folder", "embedded, in the folder {folder}", folder=str(settings.folder))
 
 
-async def _check_collections(store: Vectors, place: Reason, model: str) -> Finding:
+async def _check_collections(store: Vectors, location: Reason, model: str) -> Finding:
     collections = await store.collections()
     posts = {
         collection: await store.count(collection)
@@ -150,14 +150,15 @@ async def _check_collections(store: Vectors, place: Reason, model: str) -> Findi
     }
     if not posts:
         return ok(
-            SUBJECT, Reason("vectors_empty", "{place}: empty; the model is {model}", place=place, model=model)
+            SUBJECT,
+            Reason("vectors_empty", "{place}: empty; the model is {model}", place=location, model=model),
         )
     listing = ", ".join(f"{collection}: {count}" for collection, count in posts.items())
-    what = Reason(
+    reason = Reason(
         "vectors_found",
         "{place}, posts in {shown}; the model is {model}",
-        place=place,
+        place=location,
         shown=listing,
         model=model,
     )
-    return ok(SUBJECT, what) if len(posts) == 1 else warning(SUBJECT, what, remedy=ONE_MODEL)
+    return ok(SUBJECT, reason) if len(posts) == 1 else warning(SUBJECT, reason, remedy=ONE_MODEL)

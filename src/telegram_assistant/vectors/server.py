@@ -60,18 +60,18 @@ class ServerVectors:
 
     async def collections(self) -> Mapping[str, str | None]:
         with _busy(self.where):
-            listed = await self._client.get_collections()
+            collection_list = await self._client.get_collections()
             aliases = await self._client.get_aliases()
-        ours = [
+        own_names = [
             collection.name.removeprefix(self._prefix)
-            for collection in listed.collections
+            for collection in collection_list.collections
             if collection.name.startswith(self._prefix + PREFIX)
         ]
         spaces = {
             alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix)
             for alias in aliases.aliases
         }
-        return {name: spaces.get(name) for name in ours}
+        return {name: spaces.get(name) for name in own_names}
 
     async def create(self, space: Space, collection: str) -> None:
         with _busy(self.where):
@@ -143,10 +143,10 @@ class ServerVectors:
         return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in points)
 
     async def count(self, collection: str) -> int:
-        counted = models.CountResult(count=0)
+        count_result = models.CountResult(count=0)
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-            counted = await self._client.count(self._prefix + collection, exact=True)
-        return counted.count
+            count_result = await self._client.count(self._prefix + collection, exact=True)
+        return count_result.count
 
 
 @contextmanager

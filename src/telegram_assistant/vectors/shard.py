@@ -260,5 +260,5 @@ def _carry_over(old: EdgeShard, new: EdgeShard, touched: Collection[PostId]) -> 
         ]
         if points:
             new.update(UpdateOperation.upsert_points(points))
-        if gone := some - {record.id for record in records}:
-            new.update(UpdateOperation.delete_points([*gone]))
+        if missing_ids := some - {record.id for record in records}:
+            new.update(UpdateOperation.delete_points([*missing_ids]))

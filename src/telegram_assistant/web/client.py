@@ -1,4 +1,4 @@
-"""Who is at the other end of a request: address and scheme, as seen by us or by a proxy that we trust."""
+"""The client of a request: address and scheme, as seen by us or by a proxy that we trust."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -175,13 +175,13 @@ def _nest_elements(text: str, spans: Sequence[_EntitySpan]) -> Iterator[str]:
         layers = {span.layer for span in active}
         is_text = _PARAGRAPH in layers or _CODE_BLOCK in layers
         current_spans = active if is_text else [span for span in active if span.layer < _CODE_BLOCK]
-        same = sum(
+        same_count = sum(
             1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(opened, current_spans, strict=False))
         )
-        for span in reversed(opened[same:]):
+        for span in reversed(opened[same_count:]):
             yield span.element.closing
             yield span.element.end_note if span.end <= start else ""
-        yield from (span.element.opening for span in current_spans[same:])
+        yield from (span.element.opening for span in current_spans[same_count:])
         opened = current_spans
         if is_text:
             yield _LINE_BREAK.join(text[start:end].split("\n")) if _PARAGRAPH in layers else text[start:end]

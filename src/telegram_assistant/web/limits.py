@@ -133,10 +133,10 @@ def person_share(
     own = _page_bucket(kind, BucketOwner.PERSON, BucketOwner.PERSON_MEDIA, str(user_id), settings.per_minute)
     if tenant_id is None:
         return RequestShare((own,))
-    ours = _page_bucket(
+    tenant_bucket = _page_bucket(
         kind, BucketOwner.TENANT_PAGES, BucketOwner.TENANT_MEDIA, str(tenant_id), settings.tenant_per_minute
     )
-    return RequestShare((own, ours), tenant_id, f"person {user_id}")
+    return RequestShare((own, tenant_bucket), tenant_id, f"person {user_id}")
 
 
 def visitor_share(settings: WebSettings, address: str) -> RequestShare:

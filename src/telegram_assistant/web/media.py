@@ -100,9 +100,9 @@ def content_disposition(name: str, *, is_inline: bool) -> str:
     """The header that names a file (RFC 6266): plainly for old programs, and in full,
     encoded as RFC 8187 says.
     """
-    plain = re.sub(r'[^ -~]|["\\%]', "_", name)
+    ascii_name = re.sub(r'[^ -~]|["\\%]', "_", name)
     return (
-        f'{"inline" if is_inline else "attachment"}; filename="{plain}"; '
+        f'{"inline" if is_inline else "attachment"}; filename="{ascii_name}"; '
         f"filename*=UTF-8''{quote(name, safe='')}"
     )
 

@@ -1,4 +1,4 @@
-"""What the function behind a page receives: the request, the person and, on pages of a tenant,
+"""The argument of the function behind a page: the request, the person and, on pages of a tenant,
 the stores to read.
 """
 

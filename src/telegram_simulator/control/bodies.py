@@ -1,4 +1,4 @@
-"""What may be sent to the control port."""
+"""Bodies of requests to the control port."""
 
 from pydantic import BaseModel, ConfigDict
 

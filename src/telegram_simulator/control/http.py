@@ -117,8 +117,8 @@ def read_body_and_act[B: Body](body: type[B], act: Callable[[B, Request], Any]) 
 
     async def endpoint(request: Request) -> Response:
         try:
-            given = body.model_validate_json(await request.body() or b"{}")
-            return JSONResponse(act(given, request))
+            parsed_body = body.model_validate_json(await request.body() or b"{}")
+            return JSONResponse(act(parsed_body, request))
         except ValidationError as error:
             return JSONResponse(
                 {"wrong": json.loads(error.json(include_url=False, include_input=False))}, status_code=400

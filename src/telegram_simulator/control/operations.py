@@ -1,4 +1,4 @@
-"""What can be done to the world and to the server.
+"""Operations on the world and on the server.
 
 The control API and tests in the same process both call this.
 """
@@ -58,7 +58,7 @@ class Control:
         the file.
         """
         channel, now = self._channel(channel_id), self._world.now()
-        made = channel.add(
+        new_post = channel.add(
             lambda message_id: Post(
                 message_id=message_id,
                 date=now,
@@ -74,8 +74,8 @@ class Control:
                 forwards=0,
             )
         )
-        self._push_new(channel, [made], deliver=deliver)
-        return made
+        self._push_new(channel, [new_post], deliver=deliver)
+        return new_post
 
     def album(
         self, channel_id: int, kinds: Sequence[FileKind], caption: str = "", *, deliver: bool = True
@@ -127,13 +127,13 @@ class Control:
 
     def delete(self, channel_id: int, message_ids: Sequence[int], *, deliver: bool = True) -> list[int]:
         channel = self._channel(channel_id)
-        gone = channel.delete(message_ids, self._world.now())
-        for number in gone:
+        deleted_ids = channel.delete(message_ids, self._world.now())
+        for number in deleted_ids:
             self._simulator.forget_ready(channel_id, number)
-        if gone and deliver:
-            update = types.UpdateDeleteChannelMessages(channel_id, gone, channel.pts, len(gone))
+        if deleted_ids and deliver:
+            update = types.UpdateDeleteChannelMessages(channel_id, deleted_ids, channel.pts, len(deleted_ids))
             self._simulator.push(channel, lambda phone: self._updates([update], channel, phone))
-        return gone
+        return deleted_ids
 
     def _change(self, channel_id: int, message_id: int, change: Change, *, deliver: bool) -> Post:
         channel = self._channel(channel_id)

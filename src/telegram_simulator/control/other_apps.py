@@ -1,4 +1,4 @@
-"""What people do in their own apps: accept a login, sort chats into folders, share a folder by a link."""
+"""Actions of people in their own apps: accept a login, sort chats into folders, share a folder by a link."""
 
 import base64
 import binascii
@@ -45,8 +45,8 @@ class OtherApps:
     ) -> int:
         """Make a folder or say anew what is in it; `number` names one whose title changes. Its number."""
         folders = self._world.account(phone).folders
-        known = next((key for key, folder in folders.items() if folder.title == title), None)
-        chosen = number or known or max([FIRST_FOLDER - 1, *folders]) + 1
+        folder_id = next((key for key, folder in folders.items() if folder.title == title), None)
+        chosen = number or folder_id or max([FIRST_FOLDER - 1, *folders]) + 1
         folders[chosen] = Folder(title, tuple(channels), all_channels, tuple(without))
         self._announce_folder(phone, chosen)
         return chosen

@@ -1,4 +1,4 @@
-"""What has happened, and what is true in the world."""
+"""Queries about the world: its events and its truth."""
 
 import hashlib
 from collections.abc import Iterator

@@ -144,11 +144,11 @@ def import_authorization(request: Any, caller: Caller) -> bytes:
 @answers(functions.users.GetUsersRequest)
 def get_users(request: Any, caller: Caller) -> bytes:
     users: list[Any] = []
-    for wanted in request.id[:200]:
-        if isinstance(wanted, types.InputUserSelf):
+    for input_user in request.id[:200]:
+        if isinstance(input_user, types.InputUserSelf):
             users.append(user_object(caller.account, is_self=True))
         else:
-            users.append(types.UserEmpty(getattr(wanted, "user_id", 0)))
+            users.append(types.UserEmpty(getattr(input_user, "user_id", 0)))
     return vector_of(users)
 
 

@@ -13,13 +13,14 @@ from telegram_simulator.world.channel import Channel
 MAX_SIMILAR, SHOWN_SIMILAR = 100, 10
 
 
-def channel_of(caller: Caller, wanted: Any) -> Channel:
+def channel_of(caller: Caller, input_channel: Any) -> Channel:
     """The channel that an InputChannel or an InputPeerChannel names."""
-    if not isinstance(wanted, types.InputChannel | types.InputPeerChannel):
+    if not isinstance(input_channel, types.InputChannel | types.InputPeerChannel):
         raise RpcError(
-            400, "CHANNEL_INVALID" if isinstance(wanted, types.InputChannelEmpty) else "PEER_ID_INVALID"
+            400,
+            "CHANNEL_INVALID" if isinstance(input_channel, types.InputChannelEmpty) else "PEER_ID_INVALID",
         )
-    return caller.channel(wanted.channel_id, wanted.access_hash)
+    return caller.channel(input_channel.channel_id, input_channel.access_hash)
 
 
 @answers(functions.contacts.ResolveUsernameRequest)
@@ -39,8 +40,8 @@ def resolve_username(request: Any, caller: Caller) -> bytes:
 @answers(functions.channels.GetChannelsRequest)
 def get_channels(request: Any, caller: Caller) -> bytes:
     chats = [
-        channel_object(caller.world, caller.account, channel_of(caller, wanted))
-        for wanted in request.id[:100]
+        channel_object(caller.world, caller.account, channel_of(caller, input_channel))
+        for input_channel in request.id[:100]
     ]
     return bytes(types.messages.Chats(chats))
 

@@ -49,11 +49,11 @@ def get_messages(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.channel)
     if not request.id:
         raise RpcError(400, "MESSAGE_IDS_EMPTY")
-    wanted = [getattr(item, "id", item) for item in request.id[:MAX_PER_PAGE]]
-    posts = [channel.get(number) for number in wanted]
+    message_ids = [getattr(item, "id", item) for item in request.id[:MAX_PER_PAGE]]
+    posts = [channel.get(number) for number in message_ids]
     messages: list[Any] = [
         empty_message(number) if post is None else message(caller.world, channel, post)
-        for number, post in zip(wanted, posts, strict=True)
+        for number, post in zip(message_ids, posts, strict=True)
     ]
     caller.server.counters.posts_served += len(messages)
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))
@@ -129,10 +129,10 @@ def _page(caller: Caller, channel: Channel, ids: list[int], *, offset: int = 0) 
 
 def hash_of(ids: list[int]) -> int:
     """The hash by which a client says what it already has."""
-    made = 0
+    digest = 0
     for number in ids:
-        made ^= made >> 21
-        made ^= made << 35 & (2**64 - 1)
-        made ^= made >> 4
-        made = made + number & (2**64 - 1)
-    return made - 2**64 if made >= 2**63 else made
+        digest ^= digest >> 21
+        digest ^= digest << 35 & (2**64 - 1)
+        digest ^= digest >> 4
+        digest = digest + number & (2**64 - 1)
+    return digest - 2**64 if digest >= 2**63 else digest

@@ -19,20 +19,25 @@ MAX_TOKENS = 1000
 def export_login_token(request: Any, caller: Caller) -> bytes:
     """A token to show; or, once the last one was accepted, what has come of it."""
     tokens, now = caller.server.login_tokens, caller.server.now()
-    mine = next(
+    own_token = next(
         ((name, token) for name, token in reversed(tokens.items()) if token.key_id == caller.record.key_id),
         None,
     )
-    if mine is not None and mine[1].accepted_by is not None and not mine[1].used and mine[1].expires > now:
-        return _log_in(*mine, caller)
-    made = LoginToken(
+    if (
+        own_token is not None
+        and own_token[1].accepted_by is not None
+        and not own_token[1].used
+        and own_token[1].expires > now
+    ):
+        return _log_in(*own_token, caller)
+    new_token = LoginToken(
         caller.record.key_id, now + caller.server.login_token_seconds, frozenset(request.except_ids)
     )
     name = secrets.token_bytes(TOKEN_BYTES)
-    tokens[name] = made
+    tokens[name] = new_token
     for old in list(tokens)[:-MAX_TOKENS]:
         del tokens[old]
-    return bytes(types.auth.LoginToken(moment_of(made.expires), name))
+    return bytes(types.auth.LoginToken(moment_of(new_token.expires), name))
 
 
 @answers(functions.auth.ImportLoginTokenRequest, anonymous=True)

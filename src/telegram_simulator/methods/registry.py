@@ -1,4 +1,4 @@
-"""What a method is, and how an answer is refused."""
+"""The registry of methods, and how a method refuses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

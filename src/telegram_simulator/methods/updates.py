@@ -1,4 +1,4 @@
-"""What was missed: the account's state and the differences of channels."""
+"""Missed updates: the account's state and the differences of channels."""
 
 from typing import Any
 

@@ -96,12 +96,12 @@ def load_or_make_key(path: Path) -> RsaKey:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # The rsa library would take seconds, on a slow machine minutes.
-        made = generate_private_key(RSA_EXPONENT, RSA_BITS).private_bytes(
+        new_key = generate_private_key(RSA_EXPONENT, RSA_BITS).private_bytes(
             Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
         )
         temporary = path.with_suffix(f".{secrets.token_hex(4)}")
         temporary.touch(mode=0o600)
-        temporary.write_bytes(made)
+        temporary.write_bytes(new_key)
         temporary.rename(path)
     private = rsa.PrivateKey.load_pkcs1(path.read_bytes())
     return RsaKey(private, _fingerprint(private))

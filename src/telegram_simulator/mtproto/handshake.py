@@ -91,10 +91,10 @@ class Handshake:
         # Telethon hashes the key without its leading zero bytes, so one in 256 handshakes fails and is tried
         # again, as with Telegram. With a shorter key it would succeed, but a stored session fills keys up to
         # their length: it would not be known any more.
-        made = AuthKey(shared.to_bytes(KEY_BYTES, "big"))
+        auth_key = AuthKey(shared.to_bytes(KEY_BYTES, "big"))
         self.secret = 0
-        self.finish(made.key)
-        return types.DhGenOk(self.nonce, self.server_nonce, made.calc_new_nonce_hash(self.new_nonce, 1))
+        self.finish(auth_key.key)
+        return types.DhGenOk(self.nonce, self.server_nonce, auth_key.calc_new_nonce_hash(self.new_nonce, 1))
 
 
 def plain(body: bytes, msg_id: int) -> bytes:

@@ -36,11 +36,11 @@ class Session:
 
     def next_msg_id(self, now: float, *, reply: bool) -> int:
         """Time-based, strictly increasing, 01 in its low bits for a reply and 11 otherwise."""
-        made = (int(now * 2**32) & ~3) | (1 if reply else 3)
-        if made <= self._last_msg_id:
-            made = ((self._last_msg_id >> 2) + 1) << 2 | (1 if reply else 3)
-        self._last_msg_id = made
-        return made
+        msg_id = (int(now * 2**32) & ~3) | (1 if reply else 3)
+        if msg_id <= self._last_msg_id:
+            msg_id = ((self._last_msg_id >> 2) + 1) << 2 | (1 if reply else 3)
+        self._last_msg_id = msg_id
+        return msg_id
 
     def next_seq_no(self, *, content: bool) -> int:
         number = self._content_sent * 2 + (1 if content else 0)

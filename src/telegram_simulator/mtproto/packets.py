@@ -1,4 +1,4 @@
-"""What is inside an encrypted packet: containers, compressed parts, service messages, and calls."""
+"""Contents of an encrypted packet: containers, compressed parts, service messages, and calls."""
 
 import gzip
 import struct

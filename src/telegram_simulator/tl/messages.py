@@ -65,8 +65,8 @@ class Raw:
 
     __slots__ = ("_written",)
 
-    def __init__(self, written: bytes) -> None:
-        self._written = written
+    def __init__(self, serialized: bytes) -> None:
+        self._written = serialized
 
     def _bytes(self) -> bytes:
         return self._written

@@ -1,1 +1,1 @@
-"""What the world looks like in a browser: public previews of channels."""
+"""The world as a browser shows it: public previews of channels."""

@@ -60,13 +60,15 @@ def shorten_number(number: int) -> str:
 
 def _view(scene: Scene, posts: Sequence[Post]) -> str:
     number = posts[0].message_id
-    seen = {
+    view_token = {
         "c": -scene.channel.channel_id,
         "p": number if len(posts) == 1 else f"{number}g",
         "t": scene.world.now(),
         "h": f"{number:018x}",
     }
-    return base64.urlsafe_b64encode(json.dumps(seen, separators=(",", ":")).encode()).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(json.dumps(view_token, separators=(",", ":")).encode()).decode().rstrip("=")
+    )
 
 
 def _owner(scene: Scene) -> str:

@@ -53,10 +53,10 @@ def ending(article: Article) -> str:
 def comments(article: Article, size_bytes: int) -> str:
     """A block of what readers have to say, about so long."""
     remarks = "".join(f"<p>{escape(reader)}</p>\n" for reader in article.furniture.readers)
-    again = size_bytes // len(remarks.encode()) + 1
+    repetitions = size_bytes // len(remarks.encode()) + 1
     return (
         f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n'
-        f"{remarks * again}</section>\n"
+        f"{remarks * repetitions}</section>\n"
     )
 
 
@@ -123,7 +123,7 @@ def _metadata(article: Article) -> str:
     and some nothing that is not to be seen.
     """
     manner = int(article.page_id[:-1], 16) % 3
-    named = {
+    metadata = {
         "description": article.description,
         "author": article.author,
     }
@@ -138,7 +138,7 @@ def _metadata(article: Article) -> str:
         "article:published_time": _moment(article),
         "article:section": article.rubric,
     }
-    lines = [f'<meta name="{name}" content="{escape(value)}">' for name, value in named.items()]
+    lines = [f'<meta name="{name}" content="{escape(value)}">' for name, value in metadata.items()]
     lines += [f'<meta property="{name}" content="{escape(value)}">' for name, value in properties.items()]
     return "\n".join([*lines, _render_linked_data(article)] if manner == 0 else lines if manner == 1 else [])
 

@@ -39,13 +39,13 @@ def web_app(simulator: Simulator) -> Starlette:
         return HTMLResponse(page.replace("tgme_", "tgx_") if simulator.faults.web_unknown_markup else page)
 
     async def file(request: Request) -> Response:
-        wanted = simulator.world.file_of(request.path_params["channel"], request.path_params["message"])
+        world_file = simulator.world.file_of(request.path_params["channel"], request.path_params["message"])
         channel = simulator.world.channel(request.path_params["channel"])
-        if wanted is None or channel is None or channel.is_private or channel.protected:
+        if world_file is None or channel is None or channel.is_private or channel.protected:
             return PlainTextResponse("there is no such file", status_code=404)
         if request.path_params["ending"] == "jpg":
-            wanted = wanted._replace(kind=FileKind.JPEG)
-        return Response(simulator.files.whole(wanted), media_type=wanted.kind.value)
+            world_file = world_file._replace(kind=FileKind.JPEG)
+        return Response(simulator.files.whole(world_file), media_type=world_file.kind.value)
 
     return Starlette(
         routes=[

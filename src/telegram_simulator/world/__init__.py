@@ -1,1 +1,1 @@
-"""What the simulated Telegram contains: channels, posts, accounts, files. Nothing here knows the wire."""
+"""Contents of the simulated Telegram: channels, posts, accounts, files. Nothing here knows the wire."""

@@ -270,16 +270,16 @@ class Channel:
 
     def delete(self, message_ids: Sequence[int], at: int) -> list[int]:
         """Delete what is there; the ids that were."""
-        gone = [
+        deleted_ids = [
             number
             for number in dict.fromkeys(message_ids)
             if 1 <= number <= self.newest_id and number not in self._deleted_at
         ]
-        for number in gone:
+        for number in deleted_ids:
             self._deleted_at[number] = at
             insort(self._deleted, number)
             self._log_event(Kind.DELETE, number, at)
-        return gone
+        return deleted_ids
 
     def restore(self, message_id: int) -> None:
         """A post that could not be seen for a while can be seen; nobody is told."""

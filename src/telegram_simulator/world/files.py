@@ -31,13 +31,13 @@ class Files:
         if file.file_id in self._cache:
             self._cache.move_to_end(file.file_id)
             return self._cache[file.file_id]
-        made = make_file(file)
-        self._cache[file.file_id] = made
-        self._kept_bytes += len(made)
+        content = make_file(file)
+        self._cache[file.file_id] = content
+        self._kept_bytes += len(content)
         while self._kept_bytes > MAX_KEPT_BYTES and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._kept_bytes -= len(dropped)
-        return made
+        return content
 
 
 def make_file(file: File) -> bytes:

@@ -90,9 +90,9 @@ class LoadPast:
 
     def _block(self, block: int) -> Block:
         """Eight posts are drawn together: their moments, and whether the first of them are an album."""
-        known = self._blocks.get(block)
-        if known is not None:
-            return known
+        cached_block = self._blocks.get(block)
+        if cached_block is not None:
+            return cached_block
         numbers = self._lot.sixteen(_BLOCK, block)
         busy, hours = self._busy_now, BLOCK * 24 / self.rhythm.per_day
         drawn = moments_at(
@@ -106,8 +106,8 @@ class LoadPast:
             len(self._blocks) >= 4
         ):  # pages are read in order: the last few blocks are all that is asked for again
             self._blocks.pop(next(iter(self._blocks)))
-        made = self._blocks[block] = Block(tuple(moments), album)
-        return made
+        new_block = self._blocks[block] = Block(tuple(moments), album)
+        return new_block
 
     def edit(self, number: int, version: int) -> Edited:
         return self._text(self._lot.sixteen(_TEXT, number, version)), None

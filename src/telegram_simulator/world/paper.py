@@ -23,7 +23,7 @@ def paper(lines: Sequence[str]) -> bytes:
             y -= size * 3 // 2
         y -= size // 2
     page = "\n".join(content).encode()
-    used = sorted({letter for text in lines for letter in text})
+    used_letters = sorted({letter for text in lines for letter in text})
     return _document(
         [
             b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -37,10 +37,10 @@ def paper(lines: Sequence[str]) -> bytes:
                 b"<< /Type /Font /Subtype /Type0 /BaseFont /DejaVuSans /Encoding /Identity-H "
                 b"/DescendantFonts [6 0 R] /ToUnicode 9 0 R >>"
             ),
-            _letters(used),
+            _letters(used_letters),
             _description(),
             _pack_font(),
-            _stream(_to_unicode(used)),
+            _stream(_to_unicode(used_letters)),
         ]
     )
 

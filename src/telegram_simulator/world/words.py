@@ -52,10 +52,10 @@ def sentences(language: str) -> tuple[str, ...]:
     """The language's sentences, always the same."""
     hand = random.Random(f"sentences {language}")
     parts = [part.split("|") for part in (_RUSSIAN if language == "ru" else _ENGLISH)]
-    made = []
+    drawn_sentences = []
     for _ in range(SENTENCES):
         words = [hand.choice(part) for part in parts]
         if hand.random() < 0.35:
             words.append(f"— {hand.randint(2, 900)} {'тысяч' if language == 'ru' else 'thousand'}")
-        made.append(" ".join(words) + ".")
-    return tuple(made)
+        drawn_sentences.append(" ".join(words) + ".")
+    return tuple(drawn_sentences)

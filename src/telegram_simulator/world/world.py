@@ -108,12 +108,12 @@ class World:
         return [*made, *(channel_id for channel_id in self._channels if channel_id not in made)]
 
     def find_by_username(self, username: str) -> Channel | None:
-        wanted = username.lower()
-        channel_id = self._names.get(wanted)
+        folded_name = username.lower()
+        channel_id = self._names.get(folded_name)
         if channel_id is None and self._many is not None:
-            channel_id = self._many.find_channel_id(wanted)
+            channel_id = self._many.find_channel_id(folded_name)
         channel = self.channel(channel_id) if channel_id is not None else None
-        return channel if channel is not None and (channel.username or "").lower() == wanted else None
+        return channel if channel is not None and (channel.username or "").lower() == folded_name else None
 
     def find_by_invite(self, invite: str) -> Channel | None:
         channel_id = self._invites.get(invite)

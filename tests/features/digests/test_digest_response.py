@@ -16,7 +16,7 @@ def test_stored_words_have_plain_names_in_responses() -> None:
     checks = SentenceChecks((LeftOut.NUMBER,), replaced=2)
     story = DigestStory(Novelty.UPDATED, "Bridge", (sentence,), ("City",), NOW, (POST,), checks=checks)
     digest = Digest(NOW, NOW, (story,), beyond=3)
-    response = digest_response(digest, digest_id=None, here="", say=str).model_dump(mode="json")
+    response = digest_response(digest, digest_id=None, tenant_url="", say=str).model_dump(mode="json")
     item = response["items"][0]
     assert response["more_count"] == 3
     assert (response["minutes"], item["folder"]) == (1, None)

@@ -64,7 +64,7 @@ async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
         _channel_id_in(name)
         for name in names
-        if await stores.members.invite(new_token(), MemberRole.VIEWER, session=name, lasts=lasts)
+        if await stores.members.invite(new_token(), MemberRole.VIEWER, session=name, lifetime=lasts)
     }
 
 

@@ -228,7 +228,7 @@ async def _receivers_replace_secret(stores: TenantStores, world: World) -> set[C
     return {
         _channel_id_in(receiver.name)
         for receiver in await _everybodys_receivers(world)
-        if await stores.receivers.replace_secret(receiver.receiver_id, "sealed", lasts=timedelta(days=1))
+        if await stores.receivers.replace_secret(receiver.receiver_id, "sealed", lifetime=timedelta(days=1))
     }
 
 

@@ -178,7 +178,7 @@ async def test_no_session_begins_with_more_than_a_year(app: App, admin: Admin, t
     async with member_browser(app, tenant_id) as browser:
         link, start = new_token(), SessionStart(new_token(), "test", timedelta(days=1000))
         await app.system.users.make_login_link(
-            browser.user_id, link, created_by="test", lasts=timedelta(hours=1)
+            browser.user_id, link, created_by="test", lifetime=timedelta(hours=1)
         )
         assert await app.api.people.begin_session_by_link(link, start) == browser.user_id
     assert await admin.fetchval(

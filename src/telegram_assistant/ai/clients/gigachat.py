@@ -133,13 +133,13 @@ class GigaChatProvider:
             answer = await gather_pieces(
                 self._chats[key].astream(messages, max_tokens=max_tokens), messages, hear
             )
-        used = answer.usage_metadata
+        usage = answer.usage_metadata
         tokens = Tokens()
-        if used is not None:
-            remembered = used.get("input_token_details", {}).get(
+        if usage is not None:
+            remembered = usage.get("input_token_details", {}).get(
                 "cache_read", 0
             )  # cached from an earlier call, and not billed again
-            tokens = Tokens(max(0, used["input_tokens"] - remembered), used["output_tokens"])
+            tokens = Tokens(max(0, usage["input_tokens"] - remembered), usage["output_tokens"])
         return Reply(
             str(answer.text),
             tokens,
@@ -169,13 +169,16 @@ class GigaChatProvider:
             session_id_cvar.reset(named)
 
     async def _fetch(self) -> tuple[str, float]:
-        known = {
+        client_options = {
             **self._connection(),
             "credentials": self._settings.credentials.get_secret_value(),
             "timeout": TOKEN_SECONDS,
         }
         async with Sdk(
-            **known, scope=self._settings.scope.value, auth_url=self._settings.auth_url, max_retries=0
+            **client_options,
+            scope=self._settings.scope.value,
+            auth_url=self._settings.auth_url,
+            max_retries=0,
         ) as client:
             got = await client.aget_token()
         assert got is not None  # there are credentials

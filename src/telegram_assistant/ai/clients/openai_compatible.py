@@ -102,8 +102,8 @@ class OpenAiProvider:
                         messages, timeout=timeout_seconds, stream_usage=True, **limit
                     )
                     answer = await gather_pieces(pieces, messages, hear)
-        used = answer.usage_metadata
-        tokens = Tokens(used["input_tokens"], used["output_tokens"]) if used else Tokens()
+        usage = answer.usage_metadata
+        tokens = Tokens(usage["input_tokens"], usage["output_tokens"]) if usage else Tokens()
         return Reply(
             str(answer.text),
             tokens,

@@ -132,23 +132,23 @@ def _lists() -> _Lists:
     for line in (package / "gazetteer.txt").read_text(encoding="utf-8").splitlines():
         kind, _, name = line.partition(" ")
         kinds[kind].add(name.casefold())
-    listed = {
+    names_by_kind = {
         kind: frozenset(names.split(","))
         for kind, _, names in (
             line.partition(": ")
             for line in (package / "name_lists.txt").read_text(encoding="utf-8").splitlines()
         )
     }
-    people = listed["given"] | listed["surname"]
+    people = names_by_kind["given"] | names_by_kind["surname"]
     places = kinds["place"] | kinds["country"]
     return _Lists(
-        places=frozenset(places | (listed["place"] - people - listed["word"])),
-        cities=frozenset(listed["place"] - listed["word"]),
+        places=frozenset(places | (names_by_kind["place"] - people - names_by_kind["word"])),
+        cities=frozenset(names_by_kind["place"] - names_by_kind["word"]),
         adjectives=frozenset(kinds["adjective"]),
         country_beginnings=frozenset(name[:4] for name in kinds["country"]),
-        given_names=listed["given"] - listed["word"] - places,
-        surnames=listed["surname"] - listed["word"] - places,
-        words=listed["word"],
+        given_names=names_by_kind["given"] - names_by_kind["word"] - places,
+        surnames=names_by_kind["surname"] - names_by_kind["word"] - places,
+        words=names_by_kind["word"],
     )
 
 
@@ -179,7 +179,7 @@ def find_english_names(text: str) -> Iterator[tuple[str, EntityKind]]:
         if not is_title and not _BEGINS.search(before)
         for word in words
     }
-    alone = frozenset(_POSSESSIVE.sub("", words[0]) for words, _, _ in runs if len(words) == 1)
+    lone_words = frozenset(_POSSESSIVE.sub("", words[0]) for words, _, _ in runs if len(words) == 1)
     people: set[str] = set()
     for words, before, is_title in runs:
         begins = _BEGINS.search(before) is not None
@@ -194,7 +194,7 @@ def find_english_names(text: str) -> Iterator[tuple[str, EntityKind]]:
                 is_titled=is_titled,
                 has_article=is_at_start and _ARTICLE.search(before) is not None,
             )
-            kind = _kind_of(candidate, alone)
+            kind = _kind_of(candidate, lone_words)
             if kind is None or (is_title and not _is_place(name)):
                 continue
             if name.isupper() and _is_place(name) and len(name) > MAX_ABBREVIATION - 1:
@@ -264,7 +264,7 @@ def _is_place(name: str) -> bool:
     return _fold(name) in _lists().places
 
 
-def _kind_of(run: _Part, alone: frozenset[str]) -> EntityKind | None:
+def _kind_of(run: _Part, lone_words: frozenset[str]) -> EntityKind | None:
     name, words = run.name, run.words
     is_organisation = _ORGANISATION.search(name) is not None
     if _is_place(name) or _is_compound_place(words, name, is_organisation=is_organisation):
@@ -277,11 +277,11 @@ def _kind_of(run: _Part, alone: frozenset[str]) -> EntityKind | None:
         is_short = len(name) <= MAX_ABBREVIATION and _MARKED.fullmatch(name) is not None
         return EntityKind.ORGANISATION if is_short else None
     if _NO_PERSON.search(name) is None:
-        return _kind_by_context(run, alone)
+        return _kind_by_context(run, lone_words)
     return None
 
 
-def _kind_by_context(run: _Part, alone: frozenset[str]) -> EntityKind | None:
+def _kind_by_context(run: _Part, lone_words: frozenset[str]) -> EntityKind | None:
     is_plain = all(_PLAIN.fullmatch(word) for word in run.words)
     if not is_plain:
         return None
@@ -292,7 +292,7 @@ def _kind_by_context(run: _Part, alone: frozenset[str]) -> EntityKind | None:
         and _lists().may_be_place(_fold(run.name))
     ):
         return EntityKind.PLACE
-    return EntityKind.PERSON if _is_person(run, alone) else None
+    return EntityKind.PERSON if _is_person(run, lone_words) else None
 
 
 def _is_compound_place(words: list[str], name: str, *, is_organisation: bool) -> bool:
@@ -317,7 +317,7 @@ def _is_team(run: _Part) -> bool:
     )
 
 
-def _is_person(run: _Part, alone: frozenset[str]) -> bool:
+def _is_person(run: _Part, lone_words: frozenset[str]) -> bool:
     """A title or a given name stands before the name, or a surname ends it; another pair of words is a person
     if the text repeats its second word alone.
     """
@@ -332,7 +332,7 @@ def _is_person(run: _Part, alone: frozenset[str]) -> bool:
         return last not in lists.words or last in lists.surnames
     if lists.is_no_person(first) or lists.is_no_person(last):
         return False
-    return last in lists.surnames or (words[1] in alone and not last.endswith("s"))
+    return last in lists.surnames or (words[1] in lone_words and not last.endswith("s"))
 
 
 def _fold(name: str) -> str:

@@ -177,9 +177,9 @@ def pull(
     try:
         folder, card = folder_of(models, name), card_of(name, revision, choices)
         if (folder / CARD).exists():
-            known = read_card(folder)
-            card = ModelCard.model_validate(known.model_dump() | choices.as_fields())
-            if card == known:
+            existing_card = read_card(folder)
+            card = ModelCard.model_validate(existing_card.model_dump() | choices.as_fields())
+            if card == existing_card:
                 return _find_installed(models, folder)
     except ValidationError as error:
         raise _invalid(error, name, revision) from error

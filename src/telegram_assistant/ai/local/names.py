@@ -108,8 +108,8 @@ def _canonical(name: str, dictionary: NameDictionary, *, is_nominative: bool = F
     if (compound := _COMPOUND.match(words[0])) is not None and len(words) > 1:
         place = _canonical(" ".join(words[1:]), dictionary)
         return f"{_agree(compound[1], place)} {place}"
-    plain = dictionary.nominative(tuple(word.casefold() for word in words))
-    return " ".join(_match_case(word, form) for word, form in zip(words, plain, strict=True))
+    nominative = dictionary.nominative(tuple(word.casefold() for word in words))
+    return " ".join(_match_case(word, form) for word, form in zip(words, nominative, strict=True))
 
 
 def _agree(stem: str, noun: str) -> str:

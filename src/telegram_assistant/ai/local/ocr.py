@@ -41,12 +41,12 @@ def ocr_command() -> str | None:
 def missing_languages(command: str) -> tuple[str, ...]:
     """Required languages for which tesseract has no data. Cached; blocks for some milliseconds."""
     try:
-        listed = subprocess.run(  # noqa: S603 -- it is given no stranger's bytes
+        language_list = subprocess.run(  # noqa: S603 -- it is given no stranger's bytes
             [command, "--list-langs"], capture_output=True, text=True, check=True, timeout=LISTING_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return LANGUAGES
-    return tuple(language for language in LANGUAGES if language not in listed.stdout.split())
+    return tuple(language for language in LANGUAGES if language not in language_list.stdout.split())
 
 
 def ocr_rules(command: str) -> Rules:

@@ -60,12 +60,12 @@ class VocabularyIndex:
     def score_tags(self, words: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
         """The score of each tag, and the number of its different signs."""
         word_ids = self.word_ids
-        seen = Counter(word_id for word in words if word in word_ids for word_id in word_ids[word])
+        word_counts = Counter(word_id for word in words if word in word_ids for word_id in word_ids[word])
         scores: Counter[str] = Counter()
         signs: Counter[str] = Counter()
-        for word_id, times in seen.items():
+        for word_id, times in word_counts.items():
             for sign in self.signs.get(word_id, ()):
-                if sign.word_ids <= seen.keys():
+                if sign.word_ids <= word_counts.keys():
                     scores[sign.tag] += sign.weight * (
                         min(times, MAX_OCCURRENCES) if len(sign.word_ids) == 1 else 1
                     )

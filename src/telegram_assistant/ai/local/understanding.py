@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.gate_results import Material
 from telegram_assistant.ai.local.models import ModelCard, folder_of, read_card
 from telegram_assistant.ai.local.morphology import dictionary
 from telegram_assistant.ai.local.names import NO_DICTIONARY
@@ -121,13 +121,15 @@ def examine(models: Path, model: str | None) -> list[Finding]:
     missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
     findings = [ok(SUBJECT, LIBRARIES)]
     if missing:
-        what = Reason(
+        reason = Reason(
             "understanding_with_less",
             "works in part: {libraries} not installed",
             libraries=", ".join(missing),
         )
         findings = [
-            warning(SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL))
+            warning(
+                SUBJECT, reason, remedy=Reason("install_library", "install it: {command}", command=INSTALL)
+            )
         ]
     findings.append(examine_ocr(ocr_command()))
     if not missing and model is not None:
@@ -135,11 +137,11 @@ def examine(models: Path, model: str | None) -> list[Finding]:
         if card:
             findings.append(ok("sentence model", quote(card.name)))
         else:
-            what, remedy = (
+            reason, remedy = (
                 Reason("model_missing", "{model} was not downloaded", model=model),
                 Reason("pull_model", "run `tga models pull`"),
             )
-            findings.append(warning("sentence model", what, remedy=remedy))
+            findings.append(warning("sentence model", reason, remedy=remedy))
     return findings
 
 
@@ -158,14 +160,14 @@ def examine_ocr(command: str | None) -> Finding:
     missing = missing_languages(command)
     if missing:
         packages = " ".join(f"tesseract-ocr-{language}" for language in missing)
-        what = Reason(
+        reason = Reason(
             "ocr_lacks_data",
             "no data for {languages}, so text in pictures is not read",
             languages=", ".join(missing),
         )
         return warning(
             OCR_SUBJECT,
-            what,
+            reason,
             remedy=Reason("install_library", "install it: {command}", command=f"apt install {packages}"),
         )
     return ok(

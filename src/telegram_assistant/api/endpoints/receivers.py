@@ -1,4 +1,4 @@
-"""Where alerts and digests go: webhooks, e-mail addresses, and addresses of feeds."""
+"""Receivers of alerts and digests: webhooks, e-mail addresses, and addresses of feeds."""
 
 from datetime import datetime
 from typing import Annotated

@@ -308,7 +308,7 @@ def _result_response(result: SearchResult) -> SearchResultResponse:
 
 
 def _story(story: FoundStory) -> FoundStoryResponse:
-    more = [
+    story_posts = [
         FoundStoryPostResponse(
             post_id=str(post.post_id),
             channel_id=post.post_id.channel_id,
@@ -319,7 +319,7 @@ def _story(story: FoundStory) -> FoundStoryResponse:
         )
         for post in story.more
     ]
-    return FoundStoryResponse(story_id=str(story.story_id), more=more)
+    return FoundStoryResponse(story_id=str(story.story_id), more=story_posts)
 
 
 def _facets(facets: Facets) -> FacetsResponse:

@@ -123,9 +123,9 @@ class _Printer:
             self._print_sentence(answer.newest)
         for place, passage in enumerate(answer.passages, start=1):
             console.print()
-            when = f"  {passage.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
+            passage_time = f"  {passage.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
             console.print(
-                Text.assemble((f"[{place}] ", "bold"), passage.channel, when, (passage.link, "blue"))
+                Text.assemble((f"[{place}] ", "bold"), passage.channel, passage_time, (passage.link, "blue"))
             )
             console.print(Text(write_dated(passage, self._language), "dim"))
         _show_checks(answer)

@@ -90,8 +90,8 @@ def show_spread(
     """List who forwarded a post and when, earliest first."""
 
     async def answer(context: RequestContext) -> SpreadResponse:
-        of = await _post(context.stores, post)
-        return await get_spread(context, of.channel_id, of.message_id, days=days, limit=limit)
+        subject = await _post(context.stores, post)
+        return await get_spread(context, subject.channel_id, subject.message_id, days=days, limit=limit)
 
     show_endpoint(answer, _print_spread, as_json=as_json, tenant=tenant, with_graph=True)
 

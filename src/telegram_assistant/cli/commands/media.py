@@ -87,11 +87,11 @@ def _print_status(status: MediaStatusResponse) -> None:
 
 
 def _response(
-    survey: MediaSurvey, where: str, paused: Reason | None, *, words: Callable[[Reason], str]
+    survey: MediaSurvey, where: str, paused_because: Reason | None, *, words: Callable[[Reason], str]
 ) -> MediaStatusResponse:
     return MediaStatusResponse(
         store=where,
-        downloads_paused=None if paused is None else words(paused),
+        downloads_paused=None if paused_because is None else words(paused_because),
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[
@@ -131,7 +131,11 @@ def sweep(
 
     async def work(assembled: App) -> media.SweepResult:
         if assembled.files is None:
-            raise Rejected(SkipReason.NO_PLACE.words)
+            raise Rejected(
+                Reason(
+                    "file_store_not_set", "no storage for files is configured: set S3_ENDPOINT or FILES_DIR"
+                )
+            )
         swept = await media.sweep(
             files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force
         )

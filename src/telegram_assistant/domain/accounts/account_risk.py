@@ -137,16 +137,16 @@ def _of_state(
 
 def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     method = words_for(use.method)
-    left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
-    if left > 0:
+    seconds_left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
+    if seconds_left > 0:
         why = Reason(
             "risk_blocked",
             "Telegram blocked {method} for {duration}; the program waits. Do not use the account "
             "elsewhere meanwhile",
             method=method,
-            duration=_duration(left),
+            duration=_duration(seconds_left),
         )
-        yield RiskReason(Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL, why)
+        yield RiskReason(Risk.AT_RISK if seconds_left > SERIOUS_SECONDS else Risk.CAREFUL, why)
     if use.pace < SLOW:
         why = Reason(
             "risk_limited_repeatedly",

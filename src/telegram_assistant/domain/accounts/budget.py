@@ -169,9 +169,9 @@ class Meter:
 
     def tokens_at(self, now: float) -> tuple[float, ...]:
         """The tokens left of each limit."""
-        passed, pace = max(0.0, now - self.at), self.pace_at(now)
+        elapsed_seconds, pace = max(0.0, now - self.at), self.pace_at(now)
         return tuple(
-            min(limit.burst, left + limit.per_second * pace * passed)
+            min(limit.burst, left + limit.per_second * pace * elapsed_seconds)
             for left, limit in zip(self.tokens, self.budget.limits, strict=True)
         )
 

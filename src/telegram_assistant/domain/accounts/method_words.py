@@ -1,4 +1,4 @@
-"""What Telegram's methods are for, in plain words."""
+"""Purposes of Telegram's methods, in plain words."""
 
 from telegram_assistant.reasons import Reason, quote
 

@@ -1,4 +1,4 @@
-"""What connects an installation to Telegram: its application, and a proxy if it needs one."""
+"""An installation's connection to Telegram: its application, and a proxy if it needs one."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a channel does and how soon we know it: posts by hour of the week, its rhythm, freshness,
+"""A channel's activity and how soon we know it: posts by hour of the week, its rhythm, freshness,
 edits and deletions.
 """
 

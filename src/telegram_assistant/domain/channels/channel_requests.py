@@ -178,15 +178,15 @@ def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetim
         return Expectation(_ahead(position), now, now + timedelta(seconds=turns * PREVIEW_SECONDS))
     if not accounts:
         return Expectation(NO_ACCOUNT if is_name else NO_OWN_ACCOUNT)
-    running = [account for account in accounts if account.is_running]
-    if not running:
+    running_accounts = [account for account in accounts if account.is_running]
+    if not running_accounts:
         return Expectation(NOT_RUNNING)
-    soonest = min(running, key=lambda account: account.seconds_until(kind, 1))
+    soonest = min(running_accounts, key=lambda account: account.seconds_until(kind, 1))
     pause = soonest.seconds_until(kind, 1)
     return Expectation(
         _why(kind, soonest) if pause > SHORT_WAIT_SECONDS else _ahead(position),
         now + timedelta(seconds=pause),
-        now + timedelta(seconds=_seconds_together(kind, turns, running)),
+        now + timedelta(seconds=_seconds_together(kind, turns, running_accounts)),
     )
 
 

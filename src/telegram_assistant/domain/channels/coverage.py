@@ -82,13 +82,13 @@ def subtract_range(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdR
     """The gaps without the proven range, in their order."""
     if proven is None:
         return tuple(gaps)
-    left = []
+    remaining_ranges = []
     for gap in gaps:
         if proven.high < gap.high:
-            left.append(IdRange(MessageId(max(gap.low, proven.high + 1)), gap.high))
+            remaining_ranges.append(IdRange(MessageId(max(gap.low, proven.high + 1)), gap.high))
         if proven.low > gap.low:
-            left.append(IdRange(gap.low, MessageId(min(gap.high, proven.low - 1))))
-    return tuple(left)
+            remaining_ranges.append(IdRange(gap.low, MessageId(min(gap.high, proven.low - 1))))
+    return tuple(remaining_ranges)
 
 
 class CoverageState(StrEnum):

@@ -78,9 +78,13 @@ def find_networks(
         neighbours[pair.later] += pair.count
     together = defaultdict[ChannelId, set[ChannelId]](set)
     for first, second in {(min(pair), max(pair)) for pair in directions}:
-        there, back = directions.get((first, second), 0), directions.get((second, first), 0)
+        forward_count, reverse_count = directions.get((first, second), 0), directions.get((second, first), 0)
         if _are_sisters(
-            there, back, min(posts.get(first, 0), posts.get(second, 0)), neighbours[first], neighbours[second]
+            forward_count,
+            reverse_count,
+            min(posts.get(first, 0), posts.get(second, 0)),
+            neighbours[first],
+            neighbours[second],
         ):
             together[first].add(second)
             together[second].add(first)
@@ -95,19 +99,19 @@ def count_repeated(posts: Iterable[CopiedPost]) -> tuple[RepeatedPosts, ...]:
     channels with the same words, each has them from all that were earlier.
     """
     by_content = defaultdict[bytes, dict[ChannelId, datetime]](dict)
-    counted: Counter[tuple[ChannelId, ChannelId]] = Counter()
+    pair_counts: Counter[tuple[ChannelId, ChannelId]] = Counter()
     for post in posts:
         earlier = by_content[content_of(post.text)]
         before = earlier.get(post.channel_id)
         if before is not None and post.posted_at - before <= DAY:
             continue
-        counted.update(
+        pair_counts.update(
             (channel, post.channel_id)
             for channel, at in earlier.items()
             if channel != post.channel_id and post.posted_at - at <= DAY
         )
         earlier[post.channel_id] = post.posted_at
-    return tuple(RepeatedPosts(earlier, later, count) for (earlier, later), count in counted.items())
+    return tuple(RepeatedPosts(earlier, later, count) for (earlier, later), count in pair_counts.items())
 
 
 def pair_signed(signed: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, ChannelId], ...]:
@@ -119,12 +123,14 @@ def pair_signed(signed: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, Chann
     return tuple(pair for channels in by_invitation.values() for pair in pairwise(sorted(channels)))
 
 
-def _are_sisters(there: int, back: int, posts: int, neighbours: int, others_neighbours: int) -> bool:
-    both = there + back
+def _are_sisters(
+    forward_count: int, reverse_count: int, posts: int, neighbours: int, others_neighbours: int
+) -> bool:
+    both = forward_count + reverse_count
     return (
         both >= MIN_REPEATED
         and both >= MIN_SHARE * posts
-        and min(there, back) >= MIN_BACK * both
+        and min(forward_count, reverse_count) >= MIN_BACK * both
         and both >= MIN_NEIGHBOURS * min(neighbours, others_neighbours)
     )
 

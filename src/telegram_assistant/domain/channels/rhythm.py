@@ -112,15 +112,19 @@ def wait_seconds(
         * math.exp((rhythm.burst_at - now) / BURST_MEMORY_SECONDS)
     )
     goal = price / weight
-    passed = posts = waited = 0.0
-    while passed < max_seconds:
-        usual = level * profile[hour_of_week(now + passed)]
-        extra = (burst - FOLLOWING * usual) * math.exp(-FADING * passed)
-        lasts = min(HOUR - (now + passed) % HOUR, max_seconds - passed)
-        more_posts, more_waited = _estimate_posts(usual, extra, posts, lasts)
+    elapsed_seconds = posts = waited = 0.0
+    while elapsed_seconds < max_seconds:
+        usual = level * profile[hour_of_week(now + elapsed_seconds)]
+        extra = (burst - FOLLOWING * usual) * math.exp(-FADING * elapsed_seconds)
+        step_seconds = min(HOUR - (now + elapsed_seconds) % HOUR, max_seconds - elapsed_seconds)
+        more_posts, more_waited = _estimate_posts(usual, extra, posts, step_seconds)
         if waited + more_waited >= goal:
-            return max(SHORTEST_SECONDS, passed + _until(usual, extra, posts, goal - waited))
-        passed, posts, waited = passed + lasts, posts + more_posts, waited + more_waited
+            return max(SHORTEST_SECONDS, elapsed_seconds + _until(usual, extra, posts, goal - waited))
+        elapsed_seconds, posts, waited = (
+            elapsed_seconds + step_seconds,
+            posts + more_posts,
+            waited + more_waited,
+        )
     return max(SHORTEST_SECONDS, max_seconds)
 
 
@@ -130,8 +134,10 @@ def _estimate_posts(usual: float, extra: float, posts: float, seconds: float) ->
     """
     fading = FADING * seconds
     faded = math.exp(-fading)
-    new = usual * seconds + extra * (1.0 - faded) / FADING
-    return new, seconds * (posts + usual * seconds / 2) + extra * (fading - 1.0 + faded) / FADING**2
+    expected_posts = usual * seconds + extra * (1.0 - faded) / FADING
+    return expected_posts, seconds * (posts + usual * seconds / 2) + extra * (
+        fading - 1.0 + faded
+    ) / FADING**2
 
 
 def _until(usual: float, extra: float, posts: float, goal: float) -> float:
@@ -143,8 +149,8 @@ def _until(usual: float, extra: float, posts: float, goal: float) -> float:
     )
     step = math.inf
     while abs(step) > EXACT_SECONDS:
-        new, waited = _estimate_posts(usual, extra, posts, seconds)
-        step = (waited - goal) / (posts + new)
+        expected_posts, waited = _estimate_posts(usual, extra, posts, seconds)
+        step = (waited - goal) / (posts + expected_posts)
         seconds -= step
     return seconds
 

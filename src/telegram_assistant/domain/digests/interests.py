@@ -1,4 +1,4 @@
-"""What interests a person: topics in their own words, each with a weight and the reason for it."""
+"""A person's interests: topics in their own words, each with a weight and the reason for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ def latest_moment(plan: DigestPlan, *, zone: ZoneInfo, now: datetime) -> datetim
     A time that a change of clocks skips or repeats happens once.
     """
     today = now.astimezone(zone).date()
-    days = [today - timedelta(days=back) for back in range(LOOK_BACK_DAYS)]
+    days = [today - timedelta(days=days_back) for days_back in range(LOOK_BACK_DAYS)]
     moments = [
         datetime.combine(day, at, zone).astimezone(UTC)
         for day in days

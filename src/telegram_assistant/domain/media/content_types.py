@@ -1,4 +1,4 @@
-"""What a file is, judged by its first bytes alone, and the name under which it can be saved safely."""
+"""The content type of a file, judged by its first bytes alone, and a safe name under which to save it."""
 
 import re
 import unicodedata

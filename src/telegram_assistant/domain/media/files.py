@@ -10,7 +10,7 @@ from telegram_assistant.reasons import Reason
 
 MAX_ATTEMPTS = 4
 """After so many attempts a file is given up."""
-NO_PLACE = Reason("no_place_for_files", "no storage for files is configured: set S3_ENDPOINT or FILES_DIR")
+NO_PLACE = Reason("no_place_for_files", "this server stores no files; its operator can set up a storage")
 
 
 class MediaKind(StrEnum):

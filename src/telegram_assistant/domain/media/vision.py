@@ -56,7 +56,7 @@ _WORDS = {
     VisionDecision.NO_PLACE: NO_PLACE,
     VisionDecision.ABSENT: Reason("vision_absent", "its file is not stored here"),
     VisionDecision.FILM: Reason("vision_film", "it is a video without a stored preview picture"),
-    VisionDecision.SOUND: Reason("vision_sound", "it has no picture"),
+    VisionDecision.SOUND: Reason("vision_sound", "it is audio, not a picture"),
     VisionDecision.PAPER: Reason("vision_paper", "it is a document, and documents are not read"),
     VisionDecision.NO_PICTURE: Reason("vision_no_picture", "it is not a picture"),
     VisionDecision.TOO_LARGE: Reason("vision_too_large", "it is larger than 20 MB"),

@@ -29,20 +29,20 @@ class Finding:
     remedy: Reason | None = None
 
 
-def ok(subject: str, what: Reason) -> Finding:
-    return Finding(subject, Severity.OK, what)
+def ok(subject: str, reason: Reason) -> Finding:
+    return Finding(subject, Severity.OK, reason)
 
 
-def off(subject: str, what: Reason) -> Finding:
-    return Finding(subject, Severity.OFF, what)
+def off(subject: str, reason: Reason) -> Finding:
+    return Finding(subject, Severity.OFF, reason)
 
 
-def warning(subject: str, what: Reason, *, remedy: Reason) -> Finding:
-    return Finding(subject, Severity.WARNING, what, remedy)
+def warning(subject: str, reason: Reason, *, remedy: Reason) -> Finding:
+    return Finding(subject, Severity.WARNING, reason, remedy)
 
 
-def bad(subject: str, what: Reason, *, remedy: Reason) -> Finding:
-    return Finding(subject, Severity.BAD, what, remedy)
+def bad(subject: str, reason: Reason, *, remedy: Reason) -> Finding:
+    return Finding(subject, Severity.BAD, reason, remedy)
 
 
 MAX_SKEW_SECONDS = 5.0
@@ -54,13 +54,13 @@ def clock_skew(subject: str, skew_seconds: float) -> list[Finding]:
         return []
     seconds = abs(skew_seconds)
     if skew_seconds > 0:
-        what = Reason("clock_ahead", "the server's clock is {seconds:.0f} s ahead of ours", seconds=seconds)
+        reason = Reason("clock_ahead", "the server's clock is {seconds:.0f} s ahead of ours", seconds=seconds)
     else:
-        what = Reason("clock_behind", "the server's clock is {seconds:.0f} s behind ours", seconds=seconds)
+        reason = Reason("clock_behind", "the server's clock is {seconds:.0f} s behind ours", seconds=seconds)
     return [
         bad(
             f"{subject} clock",
-            what,
+            reason,
             remedy=Reason("synchronise_clocks", "synchronise both machines with NTP"),
         )
     ]

@@ -41,6 +41,6 @@ def size_in_words(size_bytes: int) -> Reason:
     return Reason("size_megabytes", "{megabytes:,} MB", megabytes=round(size_bytes / MEGABYTE))
 
 
-def fullness_finding(subject: str, what: Reason, fullness: Fullness, *, remedy: Reason) -> Finding:
+def fullness_finding(subject: str, reason: Reason, fullness: Fullness, *, remedy: Reason) -> Finding:
     """The finding about a store. The remedy is shown when it is needed."""
-    return Finding(subject, fullness.severity, what, None if fullness.severity is Severity.OK else remedy)
+    return Finding(subject, fullness.severity, reason, None if fullness.severity is Severity.OK else remedy)

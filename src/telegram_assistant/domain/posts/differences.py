@@ -154,8 +154,8 @@ def _runs(
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """The longest increasing sequence of positions of words that occur once in both texts."""
     counts, places = Counter(old), {word: place for place, word in enumerate(new)}
-    once = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
-    pairs = [(place, places[word]) for place, word in enumerate(old) if word in once]
+    unique_words = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
+    pairs = [(place, places[word]) for place, word in enumerate(old) if word in unique_words]
     ends, last, before = list[int](), list[int](), list[int]()
     for number, (_, other) in enumerate(pairs):
         length = bisect_left(ends, other)

@@ -89,17 +89,17 @@ def canonical_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port  # a port that is no number raises when it is read
-        given = parse_qsl(parts.query, keep_blank_values=True)
+        query_pairs = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         return url
     if not host:
         return url
     parameters = [
         (name, value)
-        for name, value in given
+        for name, value in query_pairs
         if not name.lower().startswith("utm_") and name.lower() not in TRACKING_PARAMETERS
     ]
-    query = parts.query if len(parameters) == len(given) else urlencode(parameters)
+    query = parts.query if len(parameters) == len(query_pairs) else urlencode(parameters)
     return urlunsplit(
         (
             parts.scheme,

@@ -146,9 +146,9 @@ def is_copy(sketch: Sketch, other: Sketch) -> bool:
     return len({*sketch.sample} & {*other.sample} & {*both}) >= SAME_SHARE * len(both)
 
 
-def original_of(text: Sketch, known: Iterable[Sketch]) -> Sketch:
+def original_of(text: Sketch, earlier_sketches: Iterable[Sketch]) -> Sketch:
     """The first known text of which this is a copy; the text itself if there is none."""
-    return next((other for other in known if is_copy(text, other)), text)
+    return next((other for other in earlier_sketches if is_copy(text, other)), text)
 
 
 def _content(words: Iterable[str]) -> bytes:

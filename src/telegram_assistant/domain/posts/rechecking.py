@@ -38,12 +38,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def depth_due(channel_id: ChannelId, rechecked_at: datetime, now: datetime) -> timedelta | None:
     """How far back the channel is due to be read again now; None if it is not due."""
-    due = [
+    due_depths = [
         level.depth
         for level in LEVELS
         if _turn(channel_id, level.period, now) > _turn(channel_id, level.period, rechecked_at)
     ]
-    return max(due, default=None)
+    return max(due_depths, default=None)
 
 
 def _turn(channel_id: ChannelId, period: timedelta, moment: datetime) -> int:

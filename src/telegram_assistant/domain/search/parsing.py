@@ -186,8 +186,8 @@ def _is_operator(name: str, quoted: str | None, bare: str | None) -> bool:
 def _unknown_operator(name: str, value: str) -> Reason:
     meant = MEANT.get(f"{name}:{value}".lower()) or MEANT.get(name.lower())
     if meant is None:
-        near = get_close_matches(name.lower(), _EXAMPLES, 1)
-        meant = _EXAMPLES[near[0]] if near else ", ".join(_EXAMPLES.values())
+        similar_names = get_close_matches(name.lower(), _EXAMPLES, 1)
+        meant = _EXAMPLES[similar_names[0]] if similar_names else ", ".join(_EXAMPLES.values())
     return Reason(
         "operator_unknown",
         "there is no filter {operator}: in a search; write {example}, or {quoted} for the words themselves",

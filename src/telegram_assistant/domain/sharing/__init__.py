@@ -1,1 +1,1 @@
-"""What leaves the pages: copies with their sources, and public links."""
+"""Sharing: copies with their sources, and public links."""

@@ -1,4 +1,4 @@
-"""What a copy of a story, a post, an answer or a digest says, with the posts that it is from."""
+"""The content of a copy of a story, post, answer or digest, with its source posts."""
 
 import hashlib
 from dataclasses import dataclass

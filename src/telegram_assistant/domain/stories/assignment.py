@@ -17,7 +17,9 @@ class Assignment:
 
 
 def assign(
-    groups: Sequence[frozenset[PostId]], known: Mapping[PostId, StoryId], new_id: Callable[[], StoryId]
+    groups: Sequence[frozenset[PostId]],
+    story_by_post: Mapping[PostId, StoryId],
+    new_id: Callable[[], StoryId],
 ) -> Assignment:
     """Gives each group the id of the story from which most of its posts come, if no other group has more of
     that story.
@@ -28,24 +30,26 @@ def assign(
     parts = [
         (count, -place, story)
         for place, group in enumerate(groups)
-        for story, count in _count_known(group, known).items()
+        for story, count in _count_known(group, story_by_post).items()
     ]
     named: dict[int, StoryId] = {}
-    taken: set[StoryId] = set()
+    taken_stories: set[StoryId] = set()
     for _, place, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
-        if -place not in named and story not in taken:
+        if -place not in named and story not in taken_stories:
             named[-place] = story
-            taken.add(story)
+            taken_stories.add(story)
     ids = [named.get(place) or new_id() for place in range(len(groups))]
     went: dict[StoryId, Counter[StoryId]] = {}
     for story_id, group in zip(ids, groups, strict=True):
-        for story, count in _count_known(group, known).items():
+        for story, count in _count_known(group, story_by_post).items():
             went.setdefault(story, Counter())[story_id] += count
-    merged = {story: targets.most_common(1)[0][0] for story, targets in went.items() if story not in taken}
+    merged = {
+        story: targets.most_common(1)[0][0] for story, targets in went.items() if story not in taken_stories
+    }
     return Assignment(
         {post: story_id for story_id, group in zip(ids, groups, strict=True) for post in group}, merged
     )
 
 
-def _count_known(group: frozenset[PostId], known: Mapping[PostId, StoryId]) -> Counter[StoryId]:
-    return Counter(known[post] for post in group if post in known)
+def _count_known(group: frozenset[PostId], story_by_post: Mapping[PostId, StoryId]) -> Counter[StoryId]:
+    return Counter(story_by_post[post] for post in group if post in story_by_post)

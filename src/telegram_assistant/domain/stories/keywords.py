@@ -125,22 +125,22 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
     Mentions are taken to come at a steady rate, which is known from the weeks before only: a negative
     binomial distribution.
     """
-    seen = sum(before) + PRIOR
-    if weeks <= 0 or mentions * weeks <= seen:
+    earlier_count = sum(before) + PRIOR
+    if weeks <= 0 or mentions * weeks <= earlier_count:
         return 0.0
     more = -log1p(
         weeks
     )  # of the probability that the next mention falls into this period, not into the weeks before
     first = (
-        lgamma(mentions + seen)
-        - lgamma(seen)
+        lgamma(mentions + earlier_count)
+        - lgamma(earlier_count)
         - lgamma(mentions + 1)
-        + seen * (log(weeks) + more)
+        + earlier_count * (log(weeks) + more)
         + mentions * more
     )
     tail, term, count = 1.0, 1.0, mentions
     while term > tail * 1e-9:
-        term *= (count + seen) / (count + 1) * exp(more)
+        term *= (count + earlier_count) / (count + 1) * exp(more)
         tail += term
         count += 1
     return max(0.0, -(first + log(tail)) / log(10))
@@ -173,9 +173,9 @@ def gather(posts_by_keyword: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tup
     """
     groups: list[tuple[frozenset[PostId], list[Keyword]]] = []
     for keyword, posts in posts_by_keyword:
-        same = next((keywords for lead, keywords in groups if is_about(posts, lead)), None)
-        if same is None:
+        matching_group = next((keywords for lead, keywords in groups if is_about(posts, lead)), None)
+        if matching_group is None:
             groups.append((posts, [keyword]))
         else:
-            same.append(keyword)
+            matching_group.append(keyword)
     return tuple(tuple(keywords[:MAX_KEYWORDS]) for _, keywords in groups)

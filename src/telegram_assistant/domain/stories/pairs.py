@@ -178,21 +178,27 @@ def is_copy(post: WeighedPost, other: WeighedPost, pairs: float) -> bool:
     other, with all its names and numbers and at least one of those; or most word pairs of both are the same,
     and no name or number contradicts it.
     """
-    a, b = (
+    smaller, larger = (
         (post.terms, other.terms)
         if len(post.terms.pairs) <= len(other.terms.pairs)
         else (other.terms, post.terms)
     )
-    if pairs < COPIED or len(a.words) < MIN_WORDS:
+    if pairs < COPIED or len(smaller.words) < MIN_WORDS:
         return False
-    if a.pairs == b.pairs and a.words == b.words and a.numbers == b.numbers:
+    if smaller.pairs == larger.pairs and smaller.words == larger.words and smaller.numbers == larger.numbers:
         return True
-    if len(a.pairs) < MIN_PAIRS:
+    if len(smaller.pairs) < MIN_PAIRS:
         return False
-    if a.names <= b.names and a.numbers <= b.numbers and (a.names or a.numbers):
+    if (
+        smaller.names <= larger.names
+        and smaller.numbers <= larger.numbers
+        and (smaller.names or smaller.numbers)
+    ):
         return True
-    agree = (a.names <= b.names or b.names <= a.names) and (a.numbers <= b.numbers or b.numbers <= a.numbers)
-    return agree and pairs * len(a.pairs) >= SAME_WORDING * len(b.pairs)
+    agree = (smaller.names <= larger.names or larger.names <= smaller.names) and (
+        smaller.numbers <= larger.numbers or larger.numbers <= smaller.numbers
+    )
+    return agree and pairs * len(smaller.pairs) >= SAME_WORDING * len(larger.pairs)
 
 
 def is_same_picture(post: WeighedPost, other: WeighedPost) -> bool:
@@ -207,5 +213,5 @@ def is_same_picture(post: WeighedPost, other: WeighedPost) -> bool:
 
 
 def measure_containment(terms: frozenset[int], other: frozenset[int]) -> float:
-    least = min(len(terms), len(other))
-    return len(terms & other) / least if least else 0.0
+    min_terms = min(len(terms), len(other))
+    return len(terms & other) / min_terms if min_terms else 0.0

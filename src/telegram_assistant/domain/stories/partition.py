@@ -31,9 +31,9 @@ def partition(
     ids = sorted(posts)
     numbers = {post: number for number, post in enumerate(ids)}
     groups = _Groups([posts[post] for post in ids])
-    known = [link for link in links if link.post in numbers and link.other in numbers]
+    inner_links = [link for link in links if link.post in numbers and link.other in numbers]
     ordered = sorted(
-        known,
+        inner_links,
         key=lambda edge: (edge.kind not in UNITES, -edge.score, numbers[edge.post], numbers[edge.other]),
     )
     for link in ordered:

@@ -55,13 +55,13 @@ def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> st
 
     Copies of copies may show something else in the end.
     """
-    seen = read.get(sha256)
-    if seen is None:
+    earlier_picture = read.get(sha256)
+    if earlier_picture is None:
         return sha256
     for first in firsts[:MAX_COMPARED]:
         earlier = read.get(first)
         if earlier is not None and is_copied_picture(
-            earlier.look, seen.look, words=earlier.words, other_words=seen.words
+            earlier.look, earlier_picture.look, words=earlier.words, other_words=earlier_picture.words
         ):
             return first
     return sha256

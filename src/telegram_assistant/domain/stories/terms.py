@@ -1,4 +1,4 @@
-"""What posts are compared by: their words, names, numbers, links and pictures as hashes,
+"""Terms by which posts are compared: their words, names, numbers, links and pictures as hashes,
 and how much each of them weighs.
 """
 
@@ -78,9 +78,9 @@ class TermWeights:
     """The weight of a term that was not counted."""
 
     @classmethod
-    def from_counts(cls, texts: int, counts: Mapping[int, int]) -> "TermWeights":
+    def from_counts(cls, text_count: int, counts: Mapping[int, int]) -> "TermWeights":
         """The weights of terms of which so many of `texts` posts have each."""
-        total = max(texts, MIN_TEXTS) + 1
+        total = max(text_count, MIN_TEXTS) + 1
         return cls({term: log(total / (count + 0.5)) for term, count in counts.items()}, log(2 * total))
 
     def weight_of(self, term: int) -> float:
@@ -160,8 +160,8 @@ def own_keys(weighed_post: WeighedPost) -> tuple[int, ...]:
     """Under these a post is found by later ones that mention its channel,
     and by earlier posts of the channels that it mentions.
     """
-    named = (weighed_post.username,) if weighed_post.username else ()
-    return (*named, *(_mentioning(mention) for mention in mentions_of(weighed_post)))
+    username_keys = (weighed_post.username,) if weighed_post.username else ()
+    return (*username_keys, *(_mentioning(mention) for mention in mentions_of(weighed_post)))
 
 
 def mentions_of(weighed_post: WeighedPost) -> frozenset[int]:

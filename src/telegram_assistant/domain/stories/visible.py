@@ -1,4 +1,4 @@
-"""What one tenant sees of stories: its own posts, joined by links of which it sees both ends."""
+"""Stories as one tenant sees them: its own posts, joined by links of which it sees both ends."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -150,8 +150,8 @@ class VisibleStory:
         """One post for each entry: of an album the one with the text, or else the first."""
         entries: dict[tuple[ChannelId, int | None, MessageId | None], VisiblePost] = {}
         for post in self.posts:
-            known = entries.setdefault(post.entry, post)
-            if post.text and not known.text:
+            first_of_entry = entries.setdefault(post.entry, post)
+            if post.text and not first_of_entry.text:
                 entries[post.entry] = post
         return tuple(entries.values())
 
@@ -209,8 +209,10 @@ class VisibleStory:
         """How many of these posts are in words of their own, by different owners; a post without words
         counts only where none has any.
         """
-        counted = list(posts)
-        return self.voices.count(post.post_id for post in [post for post in counted if post.text] or counted)
+        counted_posts = list(posts)
+        return self.voices.count(
+            post.post_id for post in [post for post in counted_posts if post.text] or counted_posts
+        )
 
     def has_any(self, posts: Collection[PostId]) -> bool:
         return any(post.post_id in posts for post in self.posts)
@@ -236,26 +238,31 @@ def stories_of(
 
     A post of a private channel never holds two others together, and one that was taken out holds none.
     """
-    known = {post.post_id: post for post in sorted(posts, key=lambda post: post.place)}
-    apart = {post.entry for post in known.values() if post.is_apart}
+    post_by_id = {post.post_id: post for post in sorted(posts, key=lambda post: post.place)}
+    apart_entries = {post.entry for post in post_by_id.values() if post.is_apart}
     sure = [
         link
         for link in links
-        if link.post in known
-        and link.other in known
+        if link.post in post_by_id
+        and link.other in post_by_id
         and grouping.holds(link)
-        and not (apart and _is_cut(known[link.post], known[link.other], apart))
+        and not (apart_entries and _is_cut(post_by_id[link.post], post_by_id[link.other], apart_entries))
     ]
-    held = [link for link in sure if not link.is_leaf or known[link.post].entry == known[link.other].entry]
-    places = {post_id: place for place, post_id in enumerate(known)}
-    joining = [*held, *_single_links(known, [link for link in sure if link.is_leaf])]
+    held_links = [
+        link
+        for link in sure
+        if not link.is_leaf or post_by_id[link.post].entry == post_by_id[link.other].entry
+    ]
+    places = {post_id: place for place, post_id in enumerate(post_by_id)}
+    joining = [*held_links, *_single_links(post_by_id, [link for link in sure if link.is_leaf])]
     root = _join(places, joining)
     strong = _join(places, [link for link in joining if link.kind.is_certain or link.score >= STRONG_SCORE])
     together: dict[int, list[VisiblePost]] = {}
-    for place, post in enumerate(known.values()):
+    for place, post in enumerate(post_by_id.values()):
         together.setdefault(_find(root, place), []).append(post)
     follows = _follows(
-        [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])], known
+        [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])],
+        post_by_id,
     )
     return tuple(
         _story_of(members, follows, [_find(strong, places[post.post_id]) for post in members])
@@ -266,9 +273,9 @@ def stories_of(
 def _is_cut(
     post: VisiblePost,
     other: VisiblePost,
-    apart: Collection[tuple[ChannelId, int | None, MessageId | None]],
+    apart_entries: Collection[tuple[ChannelId, int | None, MessageId | None]],
 ) -> bool:
-    return post.entry != other.entry and (post.entry in apart or other.entry in apart)
+    return post.entry != other.entry and (post.entry in apart_entries or other.entry in apart_entries)
 
 
 def _story_of(
@@ -303,29 +310,31 @@ def _find(root: list[int], place: int) -> int:
     return place
 
 
-def _single_links(known: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -> Iterable[Link]:
+def _single_links(post_by_id: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -> Iterable[Link]:
     """At most one link for each entry of a private channel: the surest, to a public post if there is one."""
-    taken: set[tuple[ChannelId, int | None, MessageId | None]] = set()
+    linked_targets: set[tuple[ChannelId, int | None, MessageId | None]] = set()
 
     def order(link: Link) -> tuple[bool, int, float, PostId, PostId]:
-        both = known[link.post].is_private and known[link.other].is_private
+        both = post_by_id[link.post].is_private and post_by_id[link.other].is_private
         return both, SUREST[link.kind], -link.score, link.post, link.other
 
     for link in sorted(leaves, key=order):
-        private = {known[end].entry for end in (link.post, link.other) if known[end].is_private} or {
-            known[link.post].entry
-        }
-        if known[link.post].entry != known[link.other].entry and not private & taken:
-            taken |= private
+        private = {
+            post_by_id[end].entry for end in (link.post, link.other) if post_by_id[end].is_private
+        } or {post_by_id[link.post].entry}
+        if post_by_id[link.post].entry != post_by_id[link.other].entry and not private & linked_targets:
+            linked_targets |= private
             yield link
 
 
-def _follows(links: Sequence[Link], known: Mapping[PostId, VisiblePost]) -> dict[PostId, Link]:
+def _follows(links: Sequence[Link], post_by_id: Mapping[PostId, VisiblePost]) -> dict[PostId, Link]:
     """For each post its surest link to an earlier one; of several alike the one with the best score,
     then the earliest.
     """
     follows: dict[PostId, Link] = {}
-    for link in sorted(links, key=lambda link: (SUREST[link.kind], -link.score, known[link.other].place)):
-        if known[link.other].place < known[link.post].place:
+    for link in sorted(
+        links, key=lambda link: (SUREST[link.kind], -link.score, post_by_id[link.other].place)
+    ):
+        if post_by_id[link.other].place < post_by_id[link.post].place:
             follows.setdefault(link.post, link)
     return follows

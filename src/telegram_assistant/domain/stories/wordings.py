@@ -107,20 +107,20 @@ def _has_same_words(post: WordedPost, link: Link, first: str | None) -> bool:
 
 
 def _near_copies(posts: Sequence[WordedPost]) -> Iterable[tuple[PostId, PostId]]:
-    compared: dict[frozenset[int], PostId] = {}
+    post_by_pairs: dict[frozenset[int], PostId] = {}
     for post in posts:
         pairs = _pairs(post.text)
         if not pairs:
             continue
-        same = compared.get(pairs)
-        if same is not None:
-            yield post.post_id, same
+        same_post = post_by_pairs.get(pairs)
+        if same_post is not None:
+            yield post.post_id, same_post
             continue
-        for other_pairs, other in compared.items():
+        for other_pairs, other in post_by_pairs.items():
             if len(pairs & other_pairs) >= NEAR_COPY * min(len(pairs), len(other_pairs)):
                 yield post.post_id, other
-        if len(compared) < MAX_COMPARED:
-            compared[pairs] = post.post_id
+        if len(post_by_pairs) < MAX_COMPARED:
+            post_by_pairs[pairs] = post.post_id
 
 
 @lru_cache(MAX_CACHED_TEXTS)

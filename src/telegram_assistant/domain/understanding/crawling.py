@@ -37,7 +37,9 @@ _WORDS = {
     CrawlDecision.NOT_ALLOWED: Reason(
         "link_not_allowed", "its site is not among those that this server reads"
     ),
-    CrawlDecision.TELEGRAM: Reason("link_to_telegram", "it leads to Telegram, which is not read as a page"),
+    CrawlDecision.TELEGRAM: Reason(
+        "link_to_telegram", "it leads to Telegram; such links are not read as pages"
+    ),
     CrawlDecision.NEEDS_LOGIN: Reason("link_needs_login", "its site shows nothing without a login"),
     CrawlDecision.FILE: Reason("link_to_file", "it leads to a file, not to a page"),
     CrawlDecision.TRACKER: Reason("link_to_tracker", "it only counts clicks"),
@@ -97,15 +99,15 @@ LOGIN_PATHS = ("/login", "/signin", "/sign-in", "/oauth", "/auth/", "/logout", "
 def decide(urls: Sequence[str], rules: CrawlRules) -> tuple[Decision, ...]:
     """A decision for each page that a post links to; the first `max_links` suitable ones are read."""
     decisions: dict[str, Decision] = {}
-    left = rules.max_links
+    links_left = rules.max_links
     for url in urls:
         address = canonical_url(url)
         if address in decisions:
             continue
         verdict = worth_reading(address, rules)
         if verdict is CrawlDecision.READ:
-            verdict = CrawlDecision.READ if left > 0 else CrawlDecision.TOO_MANY
-            left -= 1
+            verdict = CrawlDecision.READ if links_left > 0 else CrawlDecision.TOO_MANY
+            links_left -= 1
         decisions[address] = Decision(address, verdict)
     return tuple(decisions.values())
 

@@ -41,15 +41,15 @@ def text_of(post: Post, facts: PostFacts) -> str:
     may see.
     """
     pictures = facts.album or facts.seen
-    beside = "\n".join(
+    picture_words = "\n".join(
         dict.fromkeys(
             _words(
                 str(pictures.get("description") or ""), str(pictures.get("text") or ""), *facts.page_titles
             )
         )
     )
-    own = post.text.strip()[: MAX_CHARACTERS - min(len(beside), MAX_BESIDE)]
-    return "\n".join(_words(own, beside))[:MAX_CHARACTERS]
+    own = post.text.strip()[: MAX_CHARACTERS - min(len(picture_words), MAX_BESIDE)]
+    return "\n".join(_words(own, picture_words))[:MAX_CHARACTERS]
 
 
 def _words(*texts: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""What code found in the sentences of a model when it compared them with the posts that they cite."""
+"""Results of comparing a model's sentences with the posts that they cite."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What calls to providers cost: prices, budgets, usage, and how tenants share a cost.
+"""The cost of calls to providers: prices, budgets, usage, and how tenants share a cost.
 
 Money is an integer number of micro-units: millionths of the currency unit in which the prices are given.
 """

@@ -54,8 +54,12 @@ def language_for(text: str) -> str:
 
 def tag_in(proposed: str) -> str | None:
     """The normalised tag; None for text that cannot be a tag: addresses, sentences, numbers."""
-    plain = " ".join(proposed.removeprefix("#").replace("_", " ").split()).casefold()
-    return plain if SHORTEST_TAG <= len(plain) <= MAX_TAG_LENGTH and _TAG.fullmatch(plain) else None
+    folded_tag = " ".join(proposed.removeprefix("#").replace("_", " ").split()).casefold()
+    return (
+        folded_tag
+        if SHORTEST_TAG <= len(folded_tag) <= MAX_TAG_LENGTH and _TAG.fullmatch(folded_tag)
+        else None
+    )
 
 
 def is_established(support: Support) -> bool:

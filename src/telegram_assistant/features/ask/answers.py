@@ -1,4 +1,4 @@
-"""What a question comes to: its outcome, sentences with their passages, and what it has cost."""
+"""The answer to a question: its outcome, sentences with their passages, and what it has cost."""
 
 from dataclasses import dataclass
 from datetime import date, datetime

@@ -252,8 +252,8 @@ def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> An
             sentences=sentences,
             passages=tuple(_passage(*pair) for pair in different),
         )
-    near = [pair for pair in matches if pair[0].names or pair[0].coverage >= MIN_NEAREST]
-    passages = tuple(_passage(*pair) for pair in _different(near)[:MAX_PASSAGES])
+    near_matches = [pair for pair in matches if pair[0].names or pair[0].coverage >= MIN_NEAREST]
+    passages = tuple(_passage(*pair) for pair in _different(near_matches)[:MAX_PASSAGES])
     return Answer(
         question=question.text,
         outcome=Outcome.NEAREST if passages else Outcome.NOTHING,

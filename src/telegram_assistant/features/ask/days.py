@@ -29,22 +29,22 @@ def days_reason(period: Period, zone: tzinfo) -> Reason:
 
 def tell_days(answer: Answer, period: Period, zone: tzinfo, *, has_posts: bool) -> Answer:
     """The answer, which says of which days it is if nothing answers the question."""
-    when = days_reason(period, zone)
+    days_text = days_reason(period, zone)
     if answer.outcome is Outcome.ANSWERED:
         return answer
     if not has_posts:
-        notice = Reason("ask_no_posts", "your channels have no posts {when}", when=when)
+        notice = Reason("ask_no_posts", "your channels have no posts {when}", when=days_text)
     elif answer.outcome is Outcome.NEAREST:
         notice = Reason(
             "ask_nearest_then",
             "your channels have no exact answer {when}; these passages are the closest",
-            when=when,
+            when=days_text,
         )
     else:
         notice = Reason(
             "ask_nothing_then",
             "your channels report nothing about this {when}; ask without the day to search all posts",
-            when=when,
+            when=days_text,
         )
     return replace(answer, notice=notice)
 

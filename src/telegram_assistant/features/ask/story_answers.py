@@ -116,11 +116,11 @@ def _newest_line(story: VisibleStory, since: datetime, language: str | None) -> 
 def _news_notice(days: Period, today: date, zone: tzinfo, *, has_stories: bool) -> Reason:
     if days == Period(today, today):
         return _NEWS_TODAY if has_stories else _NO_NEWS
-    when = days_reason(days, zone)
+    days_text = days_reason(days, zone)
     if has_stories:
-        return Reason("ask_news_then", "your channels' main stories {when}, each with a post", when=when)
+        return Reason("ask_news_then", "your channels' main stories {when}, each with a post", when=days_text)
     return Reason(
-        "ask_no_news_then", "several of your channels have not reported the same story {when}", when=when
+        "ask_no_news_then", "several of your channels have not reported the same story {when}", when=days_text
     )
 
 
@@ -207,7 +207,11 @@ async def add_newest(answer: Answer, *, stores: TenantStores, language: str | No
         return answer
     summary = await asyncio.to_thread(summary_of, story, language=language)
     posts = {post.post_id: post for post in story.posts}
-    if summary is None or summary.state_at is None or any(each.post_id not in posts for each in cited):
+    if (
+        summary is None
+        or summary.state_at is None
+        or any(cited_post.post_id not in posts for cited_post in cited)
+    ):
         return answer
     changed = posts[summary.headline.posts[0]]
     if changed.posted_at <= max(passage.posted_at for passage in cited):

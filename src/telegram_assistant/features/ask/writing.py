@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import Understood
+from telegram_assistant.ai.gate_results import Understood
 from telegram_assistant.ai.outputs import Prose
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.tenant_questions import TenantQuestions, WritingOffer

@@ -98,8 +98,10 @@ async def list_requests(
     )
     channel_requests = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
     page = channel_requests[:limit]
-    more = MomentCursor(page[-1].created_at, page[-1].request_id) if len(channel_requests) > limit else None
-    return RequestPage(await _statuses(page, requests=requests, now=now), more)
+    next_cursor = (
+        MomentCursor(page[-1].created_at, page[-1].request_id) if len(channel_requests) > limit else None
+    )
+    return RequestPage(await _statuses(page, requests=requests, now=now), next_cursor)
 
 
 async def get_request(request_id: UUID, *, requests: ChannelRequests, now: datetime) -> RequestStatus:

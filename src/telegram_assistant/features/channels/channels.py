@@ -56,8 +56,8 @@ async def follow(
     names = [line.name for line in lines if isinstance(line, Reference) and line.kind is ReferenceKind.NAME]
     followed = await stores.followed.find_by_usernames(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
-    new: dict[int, NewRequest] = {}
-    again: dict[ChannelId, str | None] = {}
+    new_requests: dict[int, NewRequest] = {}
+    moved_folders: dict[ChannelId, str | None] = {}
     for place, (channel, line) in enumerate(zip(listed, lines, strict=True)):
         options = replace(subscription, folder=channel.folder or subscription.folder)
         if isinstance(line, Reason):
@@ -66,14 +66,16 @@ async def follow(
             line.kind is ReferenceKind.NAME
             and (followed_channel := followed.get(line.name.lower())) is not None
         ):
-            again[followed_channel.channel_id] = options.folder
+            moved_folders[followed_channel.channel_id] = options.folder
             answers[place] = RequestedChannel(quote(line.display_text), followed=followed_channel)
         else:
-            new[place] = NewRequest(KINDS[line.kind], line.name, options)
+            new_requests[place] = NewRequest(KINDS[line.kind], line.name, options)
             answers[place] = RequestedChannel(quote(line.display_text))
-    if again:
-        await stores.request_fates.change_followed(again, subscription)
-    for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
+    if moved_folders:
+        await stores.request_fates.change_followed(moved_folders, subscription)
+    for place, request_id in zip(
+        new_requests, await stores.requests.add(list(new_requests.values())), strict=True
+    ):
         answers[place] = replace(
             answers[place], request_id=request_id, refused=None if request_id else TOO_MANY
         )

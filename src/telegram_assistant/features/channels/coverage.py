@@ -71,15 +71,17 @@ async def coverage_of_all(
     matching_channels = sorted(
         (channel for channel in channels if not states or channel.status.state in states), key=place_of
     )
-    left = [channel for channel in matching_channels if after is None or place_of(channel) > after]
+    remaining_channels = [
+        channel for channel in matching_channels if after is None or place_of(channel) > after
+    ]
     counts = Counter(channel.status.state for channel in channels)
     sums = {state: counts[state] for state in CoverageState}
-    page = tuple(left[:limit])
+    page = tuple(remaining_channels[:limit])
     return CoveragePage(
         page,
         sums,
         sum(channel.missing_ids for channel in channels),
-        place_of(page[-1]) if len(page) < len(left) else None,
+        place_of(page[-1]) if len(page) < len(remaining_channels) else None,
     )
 
 

@@ -96,5 +96,5 @@ async def unfollow_folder(
 ) -> UnfollowedFolder:
     """`with_channels` also stops following the channels that the folder added."""
     folder = pick_folder(await list_folders(tenant_id, folders=folders), written)
-    left = await folders.leave(tenant_id, folder.folder_id, with_channels=with_channels)
-    return UnfollowedFolder(folder, left)
+    left_channels = await folders.leave(tenant_id, folder.folder_id, with_channels=with_channels)
+    return UnfollowedFolder(folder, left_channels)

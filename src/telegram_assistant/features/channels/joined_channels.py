@@ -101,8 +101,10 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
     current = {
         account.number: account.status for account in (await list_joined(stores=stores, now=now)).accounts
     }
-    due = [account.account_id for account in accounts if _is_due(current.get(account.account_id), now)]
-    if not due:
+    due_accounts = [
+        account.account_id for account in accounts if _is_due(current.get(account.account_id), now)
+    ]
+    if not due_accounts:
         raise Conflicting(
             Reason(
                 "joined_channels_fresh",
@@ -112,7 +114,7 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
         )
     subscription = Subscription(channel_id=NOT_KNOWN_YET)
     if None in await stores.requests.add(
-        [NewRequest(RequestKind.LISTING, "", subscription, account_id) for account_id in due]
+        [NewRequest(RequestKind.LISTING, "", subscription, account_id) for account_id in due_accounts]
     ):
         raise Rejected(TOO_MANY)
     return await list_joined(stores=stores, now=now)
@@ -125,33 +127,33 @@ async def follow_picked(
 
     One that is followed already gets the given options; one that is not listed is refused.
     """
-    listed = {channel.channel_id: channel for channel in await stores.joined.all(channel_ids)}
+    joined_by_id = {channel.channel_id: channel for channel in await stores.joined.all(channel_ids)}
     followed = await stores.followed.some(channel_ids)
-    if again := {
+    if folder_changes := {
         channel_id: subscription.folder for channel_id, channel in followed.items() if channel.active
     }:
-        await stores.request_fates.change_followed(again, subscription)
-    new = [
+        await stores.request_fates.change_followed(folder_changes, subscription)
+    new_channels = [
         channel_id
         for channel_id in dict.fromkeys(channel_ids)
-        if channel_id in listed and channel_id not in again
+        if channel_id in joined_by_id and channel_id not in folder_changes
     ]
     request_ids = await stores.requests.add(
-        [NewRequest(RequestKind.PICK, str(channel_id), subscription) for channel_id in new]
+        [NewRequest(RequestKind.PICK, str(channel_id), subscription) for channel_id in new_channels]
     )
-    requests = dict(zip(new, request_ids, strict=True))
+    requests = dict(zip(new_channels, request_ids, strict=True))
 
     def result(channel_id: ChannelId) -> RequestedChannel:
-        if channel_id in again:
+        if channel_id in folder_changes:
             return RequestedChannel(quote(followed[channel_id].title), followed=followed[channel_id])
-        if channel_id not in listed:
+        if channel_id not in joined_by_id:
             refused = Reason(
                 "channel_not_listed",
                 "channel {channel_id} is not in the list of joined channels",
                 channel_id=channel_id,
             )
             return RequestedChannel(quote(str(channel_id)), refused=refused)
-        requested = RequestedChannel(quote(listed[channel_id].title), requests[channel_id])
+        requested = RequestedChannel(quote(joined_by_id[channel_id].title), requests[channel_id])
         return requested if requested.request_id else replace(requested, refused=TOO_MANY)
 
     return tuple(result(channel_id) for channel_id in channel_ids)

@@ -86,10 +86,10 @@ async def overview_of_channels(
     query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1
 ) -> ChannelOverview:
     """Returns a page of the list; a page that does not exist is the last one."""
-    followed, covered, records = await asyncio.gather(
+    followed, channel_coverages, records = await asyncio.gather(
         stores.followed.channels(), stores.coverage_overview.channels(), stores.records.some()
     )
-    coverage = {channel.channel_id: channel for channel in covered}
+    coverage = {channel.channel_id: channel for channel in channel_coverages}
     matching = [
         _line(channel, coverage.get(channel.channel_id), records.get(channel.channel_id), now)
         for channel in followed

@@ -63,8 +63,8 @@ async def count_records(*, stores: TenantStores, now: datetime) -> int:
     posts = list(facts.posts)
     followed = [channel.channel_id for channel in await stores.followed.channels() if channel.active]
     for channels in batched(followed, CHANNELS_AT_ONCE):
-        counted, corrections = await _count_channels(channels, stores=stores, since=since, now=now)
-        records += counted
+        new_records, corrections = await _count_channels(channels, stores=stores, since=since, now=now)
+        records += new_records
         posts += corrections
     counts = Counter((post.fact, post.post.channel_id) for post in set(posts))
     await stores.records.keep([_complete(record, facts.stories, counts) for record in records], posts)
@@ -122,7 +122,7 @@ def _facts_of(story: VisibleStory) -> Sequence[RecordedPost]:
 async def _count_channels(
     channels: Sequence[ChannelId], *, stores: TenantStores, since: datetime, now: datetime
 ) -> tuple[list[ChannelRecord], list[RecordedPost]]:
-    counted = await stores.records.count_posts(since, now, channels)
+    counts_by_channel = await stores.records.count_posts(since, now, channels)
     candidates = await stores.records.find_corrections(since, now, channels)
     corrected = {post_id for post_id, text in candidates if corrects_openly(text)}
     edited = Counter(
@@ -141,7 +141,7 @@ async def _count_channels(
             edited=edited[counts.channel_id],
             deleted=counts.deleted,
         )
-        for counts in counted
+        for counts in counts_by_channel
     ]
     return records, [RecordedPost(RecordFact.CORRECTED, post_id) for post_id in sorted(corrected)]
 

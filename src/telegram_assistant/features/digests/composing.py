@@ -220,23 +220,23 @@ def _apply_written_text(
 def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> tuple[DigestSentence, ...]:
     """Each with the numbers that others give, where they are not told yet."""
     numbers: list[str] = []
-    made: list[DigestSentence] = []
+    sentences_with_others: list[DigestSentence] = []
     for sentence in sentences:
         others = tuple(number for number in summary.others_say(sentence.text) if number not in numbers)
         numbers += others
-        made.append(DigestSentence(sentence.text, sentence.posts, others))
-    return tuple(made)
+        sentences_with_others.append(DigestSentence(sentence.text, sentence.posts, others))
+    return tuple(sentences_with_others)
 
 
 def _new_facts(listed: ListedStory, *, earlier_text: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have;
     otherwise what several owners of channels tell in new words of their own.
     """
-    new = VisibleStory(listed.new, voices=listed.story.voices)
-    alone = summary_of(new, language=language) if listed.new else None
-    if alone is None:
+    news_story = VisibleStory(listed.new, voices=listed.story.voices)
+    news_summary = summary_of(news_story, language=language) if listed.new else None
+    if news_summary is None:
         return ()
-    sentences = (alone.headline, *alone.sentences)
+    sentences = (news_summary.headline, *news_summary.sentences)
     return tuple(
         _with_new_facts(sentences, earlier_text=earlier_text)
         or _in_new_words(sentences, listed, earlier_text=earlier_text)
@@ -255,9 +255,11 @@ def _in_new_words(
     sentences: Sequence[CitedSentence], listed: ListedStory, *, earlier_text: str
 ) -> list[CitedSentence]:
     """What the story came to: «Мост открыли раньше срока» has no new number and no new name."""
-    new = {post.post_id for post in listed.new}
+    new_posts = {post.post_id for post in listed.new}
     earlier = parse_text(
-        "\n".join((earlier_text, *(post.text for post in listed.story.posts if post.post_id not in new)))
+        "\n".join(
+            (earlier_text, *(post.text for post in listed.story.posts if post.post_id not in new_posts))
+        )
     )
     several = [sentence for sentence in sentences if sentence.wordings >= MIN_WORDINGS]
     return [
@@ -268,11 +270,11 @@ def _in_new_words(
 
 
 def _with_new_facts(sentences: Sequence[CitedSentence], *, earlier_text: str) -> list[CitedSentence]:
-    known, fresh = _facts(earlier_text), list[CitedSentence]()
+    known_facts, fresh = _facts(earlier_text), list[CitedSentence]()
     for sentence in sentences:
-        if new := _facts(sentence.text) - known:
+        if new_facts := _facts(sentence.text) - known_facts:
             fresh.append(sentence)
-            known |= new
+            known_facts |= new_facts
     return fresh
 
 
@@ -292,8 +294,8 @@ def _news(listed: ListedStory, summary: StorySummary, fresh: Sequence[CitedSente
     """What is new in a known story: its changed state, the latest of its new posts, or the first new fact."""
     if state := _new_state(listed, summary):
         return state[0].text
-    new = {post.post_id for post in listed.new}
-    if summary.latest is not None and summary.latest.posts[0] in new:
+    new_posts = {post.post_id for post in listed.new}
+    if summary.latest is not None and summary.latest.posts[0] in new_posts:
         return summary.latest.text
     return fresh[0].text
 

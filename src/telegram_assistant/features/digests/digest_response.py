@@ -69,26 +69,26 @@ class DigestResponse(BaseModel, frozen=True):
 
 
 def digest_response(
-    digest: Digest, *, digest_id: UUID | None, here: str, say: Callable[[Reason], str]
+    digest: Digest, *, digest_id: UUID | None, tenant_url: str, say: Callable[[Reason], str]
 ) -> DigestResponse:
-    """`here` is where the pages of the tenant begin, `say` puts reasons into the reader's language."""
+    """`tenant_url` is the address of the tenant's pages, `say` puts reasons into the reader's language."""
     return DigestResponse(
         digest_id=digest_id,
-        link=f"{here}/digest/{digest_id}" if digest_id else None,
+        link=f"{tenant_url}/digest/{digest_id}" if digest_id else None,
         since=digest.since,
         until=digest.until,
         minutes=digest.minutes,
-        items=[_story_response(story, here, say) for story in digest.stories],
+        items=[_story_response(story, tenant_url, say) for story in digest.stories],
         more_count=digest.beyond,
     )
 
 
-def _story_response(story: DigestStory, here: str, say: Callable[[Reason], str]) -> DigestStoryResponse:
+def _story_response(story: DigestStory, tenant_url: str, say: Callable[[Reason], str]) -> DigestStoryResponse:
     return DigestStoryResponse(
         novelty=StoryNovelty[story.novelty.name],
         headline=story.headline,
         before=story.before,
-        link=f"{here}/story/{story.story_id}",
+        link=f"{tenant_url}/story/{story.story_id}",
         sentences=[
             DigestSentenceResponse(
                 text=sentence.text,

@@ -106,9 +106,9 @@ async def set_plan(
 
 
 async def _check_receivers(chosen: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
-    known = tuple(
+    receiver_ids = tuple(
         receiver.receiver_id for receiver in await stores.receivers.all() if receiver.receiver_id in chosen
     )
-    if len(known) < len(chosen):
+    if len(receiver_ids) < len(chosen):
         raise Missing(NO_RECEIVER)
-    return known
+    return receiver_ids

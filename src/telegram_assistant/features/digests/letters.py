@@ -17,9 +17,9 @@ from telegram_assistant.translation import translate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestReader:
-    """For whom a digest is written. `here` is where the pages of the tenant begin."""
+    """The reader of a digest. `tenant_url` is the address under which the pages of the tenant begin."""
 
-    here: str
+    tenant_url: str
     language: str
     zone: ZoneInfo
 
@@ -28,7 +28,7 @@ def letter_of_digest(
     stored: StoredDigest, *, letter_id: UUID, reader: DigestReader, unsubscribe_url: str
 ) -> Letter:
     """The digest as a mail, in HTML and as plain text."""
-    language, address = reader.language, f"{reader.here}/digest/plan"
+    language, address = reader.language, f"{reader.tenant_url}/digest/plan"
     footers = (
         Reason("digest_mail_footer", "Change digest times: {address}", address=address),
         Reason("mail_unsubscribe", "Unsubscribe without logging in: {link}", link=unsubscribe_url),
@@ -57,7 +57,7 @@ def title_text_and_html(digest: Digest, *, reader: DigestReader) -> tuple[str, s
 
 
 def _document(digest: Digest, reader: DigestReader) -> Document:
-    page = partial(_page, reader.here)
+    page = partial(_page, reader.tenant_url)
     return digest_document(
         digest,
         language=reader.language,
@@ -67,5 +67,5 @@ def _document(digest: Digest, reader: DigestReader) -> Document:
     )
 
 
-def _page(here: str, kind: str, post_id: PostId) -> str:
-    return f"{here}/{kind}/{post_id}"
+def _page(tenant_url: str, kind: str, post_id: PostId) -> str:
+    return f"{tenant_url}/{kind}/{post_id}"

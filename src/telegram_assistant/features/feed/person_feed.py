@@ -131,8 +131,8 @@ class SavedPage:
 
 async def saved_posts(*, own: PersonStores, limit: int, before: datetime | None = None) -> SavedPage:
     posts = await own.reading.list_saved(limit=limit + 1, before=before)
-    more = posts[limit - 1].saved_at if len(posts) > limit else None
-    return SavedPage(entries_of(posts[:limit], Mutes()), more)
+    next_before = posts[limit - 1].saved_at if len(posts) > limit else None
+    return SavedPage(entries_of(posts[:limit], Mutes()), next_before)
 
 
 async def save_posts(posts: Sequence[PostId], *, own: PersonStores) -> None:
@@ -242,5 +242,5 @@ def find_muted_word(text: str, words: Sequence[str]) -> str | None:
     """The first of these words or phrases that the text holds."""
     if not words:
         return None
-    plain = text.casefold()
-    return next((word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", plain)), None)
+    folded_text = text.casefold()
+    return next((word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", folded_text)), None)

@@ -62,13 +62,15 @@ async def examine(
         sandbox_check.READERS: sandbox_check.examine(settings.crawl),
         understanding.SUBJECT: asyncio.to_thread(examine_settings, settings),
     }
-    running = [asyncio.create_task(_within(max_seconds, subject, check)) for subject, check in checks.items()]
+    check_tasks = [
+        asyncio.create_task(_within(max_seconds, subject, check)) for subject, check in checks.items()
+    ]
     try:
-        for task in running:
+        for task in check_tasks:
             for finding in await task:
                 yield finding
     finally:
-        for task in running:
+        for task in check_tasks:
             task.cancel()
 
 
@@ -77,13 +79,13 @@ async def _within(max_seconds: float, subject: str, check: Awaitable[Sequence[Fi
         async with asyncio.timeout(max_seconds):
             return await check
     except TimeoutError:
-        what = Reason(
+        reason = Reason(
             "check_too_slow", "the check did not finish within {seconds:.0f} s", seconds=max_seconds
         )
         return [
             bad(
                 subject,
-                what,
+                reason,
                 remedy=Reason(
                     "check_server_load", "check whether the server is overloaded or the network drops packets"
                 ),
@@ -106,13 +108,15 @@ async def examine_running(settings: Settings, hosts: Mapping[CheckedRole, str]) 
 
 def examine_machine() -> list[Finding]:
     """Checks this machine, without connecting to any server."""
-    running = ".".join(str(part) for part in sys.version_info[:3])
+    python_version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < OLDEST_PYTHON:
-        what = Reason("program_too_old", "{program} {version} is too old", program="Python", version=running)
-        python = bad("python", what, remedy=Reason("update_python", "use Python 3.12 or newer"))
+        reason = Reason(
+            "program_too_old", "{program} {version} is too old", program="Python", version=python_version
+        )
+        python = bad("python", reason, remedy=Reason("update_python", "use Python 3.12 or newer"))
     else:
         python = ok(
-            "python", Reason("program_found", "{program} {version}", program="Python", version=running)
+            "python", Reason("program_found", "{program} {version}", program="Python", version=python_version)
         )
     return [python, *encryption.examine()]
 
@@ -140,17 +144,19 @@ def examine_pages(settings: Settings) -> Finding:
     so an address on https has a proxy in front.
     """
     if not settings.web.base_url:
-        what = Reason("base_url_empty", "BASE_URL is empty: pages work only under localhost and IP addresses")
-        return off("pages", what)
+        reason = Reason(
+            "base_url_empty", "BASE_URL is empty: pages work only under localhost and IP addresses"
+        )
+        return off("pages", reason)
     if settings.web.is_https and not settings.web.trusted_proxies:
-        what = Reason(
+        reason = Reason(
             "proxy_not_trusted",
             "BASE_URL uses https, but no proxy is trusted: login limits count all people as one address",
         )
         remedy = Reason(
             "set_trusted_proxies", "set TRUSTED_PROXIES to the addresses from which the proxy connects"
         )
-        return bad("pages", what, remedy=remedy)
+        return bad("pages", reason, remedy=remedy)
     return ok("pages", Reason("base_url_set", "people open {url}", url=settings.web.base_url))
 
 
@@ -158,11 +164,11 @@ def examine_operator_key(settings: Settings) -> Finding:
     """Checks that the operator's key cannot be guessed: it gives full access to the operator's tenant."""
     key = settings.http.operator_key.get_secret_value()
     if not key:
-        what = Reason(
+        reason = Reason(
             "operator_key_empty",
             "OPERATOR_KEY is empty: health details and metrics are available to this machine only",
         )
-        return off("operator key", what)
+        return off("operator key", reason)
     if weakness := weakness_of_operator_key(key):
         return bad(
             "operator key",

@@ -44,12 +44,12 @@ def _doubts(settings: Settings, openings: Openings) -> Iterator[Finding]:
         if openings.is_own_port(port):
             yield _opens_nothing(entry)
         elif network.prefixlen < MIN_PREFIX_LENGTH[network.version]:
-            what = Reason(
+            reason = Reason(
                 "outbound_too_wide", "{entry} opens more than one network to every tenant", entry=entry
             )
             yield warning(
                 SUBJECT,
-                what,
+                reason,
                 remedy=Reason("narrow_outbound_network", "name the networks or hosts of your receivers only"),
             )
         elif any(network.version == loopback.version and network.overlaps(loopback) for loopback in LOOPBACK):
@@ -57,17 +57,19 @@ def _doubts(settings: Settings, openings: Openings) -> Iterator[Finding]:
 
 
 def _opens_this_machine(entry: str) -> Finding:
-    what = Reason("outbound_loopback", "{entry} opens programs on this machine to every tenant", entry=entry)
+    reason = Reason(
+        "outbound_loopback", "{entry} opens programs on this machine to every tenant", entry=entry
+    )
     remedy = Reason(
         "check_outbound_loopback",
         "make sure that nothing at this address and port trusts requests just because they come from this "
         "machine",
     )
-    return warning(SUBJECT, what, remedy=remedy)
+    return warning(SUBJECT, reason, remedy=remedy)
 
 
 def _opens_nothing(entry: str) -> Finding:
-    what = Reason(
+    reason = Reason(
         "outbound_without_effect",
         "{entry} opens nothing: a server of this installation uses this host or port",
         entry=entry,
@@ -76,4 +78,4 @@ def _opens_nothing(entry: str) -> Finding:
         "name_outbound_host",
         "name the receiver with its host and port in OUTBOUND_ALLOWED_HOSTS, or give it another port",
     )
-    return warning(SUBJECT, what, remedy=remedy)
+    return warning(SUBJECT, reason, remedy=remedy)

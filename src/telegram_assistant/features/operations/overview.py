@@ -1,4 +1,4 @@
-"""What the operator sees of the whole installation: processes, stages, jobs, and what waits."""
+"""The operator's overview of the installation: processes, stages, jobs and backlogs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -148,13 +148,13 @@ def running_processes(processes: Sequence[ProcessOverview]) -> tuple[KnownProces
 
 def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
     """Returns the roles that no process runs."""
-    running = {
+    running_roles = {
         role
         for process in processes
         if process.state is ProcessState.RUNNING
         for role in process.process.roles
     }
-    return tuple(role for role in ALL_ROLES if role not in running)
+    return tuple(role for role in ALL_ROLES if role not in running_roles)
 
 
 def troubles_of(process: KnownProcess) -> tuple[Trouble, ...]:

@@ -62,12 +62,12 @@ def is_passed(variable: Variable) -> bool:
     return variable.name not in {*NEEDS[COMMANDS], OWN_NAME}
 
 
-def variables_of(place: str) -> list[str]:
+def variables_of(process: str) -> list[str]:
     """The variables of a process: those of its groups, and single ones."""
     return [
         name
         for variable in variables()
-        if is_passed(variable) and (variable.group in GROUPS[place] or variable.name in SINGLE[place])
+        if is_passed(variable) and (variable.group in GROUPS[process] or variable.name in SINGLE[process])
         for name in (variable.name, variable.also)
         if name
     ]

@@ -110,21 +110,23 @@ def _role(role: CheckedRole, status: RoleStatus) -> Finding:
     subject, state = f"role {role}", state_named(status.health["status"])
     if status.obstacles:
         why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
-        what = Reason("role_not_ready", "/readyz answers 503: {why}", why=why)
+        reason = Reason("role_not_ready", "/readyz answers 503: {why}", why=why)
         return bad(
-            subject, what, remedy=Reason("fix_what_it_names", "fix the named problem; `tga doctor` shows how")
+            subject,
+            reason,
+            remedy=Reason("fix_what_it_names", "fix the named problem; `tga doctor` shows how"),
         )
-    what = Reason("health_says", "/health answers {status}", status=str(status.health["status"]))
+    reason = Reason("health_says", "/health answers {status}", status=str(status.health["status"]))
     if state.is_trouble:
         return bad(
             subject,
-            what,
+            reason,
             remedy=Reason("see_health_details", "/health/details shows the failing part and the reason"),
         )
     if state is not State.OK:
         return warning(
             subject,
-            what,
+            reason,
             remedy=Reason("wait_for_role", "it is starting or stopping: check again in a minute"),
         )
     return ok(
@@ -139,9 +141,9 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
     for name, part in parts.items():
         if state_named(part["status"]).is_trouble:
             state, since = f"{part['status']}", f"{part['since']}"
-            what = Reason("part_fails", "{state} since {since}", state=state, since=since)
+            reason = Reason("part_fails", "{state} since {since}", state=state, since=since)
             if part.get("detail"):
-                what = Reason(
+                reason = Reason(
                     "part_fails_because",
                     "{state} since {since}: {detail}",
                     state=state,
@@ -150,19 +152,19 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
                 )
             yield bad(
                 name,
-                what,
+                reason,
                 remedy=Reason(
                     "search_log", "search the log of the {role} role for {part!r}", role=role, part=name
                 ),
             )
     if role is CheckedRole.WORKER:
         stages = [name for name in parts if name.startswith("stage ")]
-        running = [name for name in stages if not state_named(parts[name]["status"]).is_trouble]
-        if not stages or len(running) < len(stages):
-            what = Reason(
+        working_stages = [name for name in stages if not state_named(parts[name]["status"]).is_trouble]
+        if not stages or len(working_stages) < len(stages):
+            reason = Reason(
                 "some_stages_run",
                 "{running} of {stages} stages are running",
-                running=len(running),
+                running=len(working_stages),
                 stages=len(stages),
             )
             remedy = Reason(
@@ -170,7 +172,7 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
                 "the lines above give the reasons, `tga streams --once` shows the queues; run `tga "
                 "streams resume` for a stopped stage",
             )
-            yield bad("stages", what, remedy=remedy)
+            yield bad("stages", reason, remedy=remedy)
         else:
             yield ok(
                 "stages", Reason("all_stages_run", "all {stages} stages are running", stages=len(stages))
@@ -184,10 +186,10 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
     yield _tick(metrics, interval_seconds=expected.interval_seconds, now=now)
     yield _news(metrics)
     if expected.posts_are_unique is None:
-        what = Reason("posts_uniqueness_unknown", "unknown: PostgreSQL did not answer")
+        reason = Reason("posts_uniqueness_unknown", "unknown: PostgreSQL did not answer")
         yield warning(
             "4 no duplicates",
-            what,
+            reason,
             remedy=Reason(
                 "fix_postgres_first", "fix the problem in the line about postgres, then check again"
             ),
@@ -197,8 +199,8 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
             "4 no duplicates", Reason("posts_unique", "the database refuses a second row for the same post")
         )
     else:
-        what = Reason("posts_not_unique", "the table of posts has no unique key on channel and message")
-        yield bad("4 no duplicates", what, remedy=Reason("migrate_now", "run `tga migrate`"))
+        reason = Reason("posts_not_unique", "the table of posts has no unique key on channel and message")
+        yield bad("4 no duplicates", reason, remedy=Reason("migrate_now", "run `tga migrate`"))
     yield _check_partly_read(metrics)
     yield _check_exported("6 dashboard", PANEL_SERIES, metrics)
     yield _check_exported("7 alerts", ALERT_SERIES, metrics)
@@ -208,13 +210,13 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
 
 def _scheduler(ingest: RoleStatus) -> Finding:
     subject, status = "1 scheduler", str(ingest.health["scheduler"]["status"])
-    what = Reason("health_says", "/health answers {status}", status=status)
+    reason = Reason("health_says", "/health answers {status}", status=status)
     remedy = Reason(
         "see_scheduler",
         "`tga scheduler status` shows the reason; check `tga accounts list` and `tga channels list`: "
         "there may be nothing to read",
     )
-    return ok(subject, what) if status == "ok" else bad(subject, what, remedy=remedy)
+    return ok(subject, reason) if status == "ok" else bad(subject, reason, remedy=remedy)
 
 
 def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
@@ -227,7 +229,7 @@ def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
     age = max(0.0, now.timestamp() - last)
     reason = Reason(
         "last_tick",
-        "the last tick was {age:.0f} s ago; one is due every {every} s",
+        "the last tick was {age:.0f} s ago; there should be one every {every} s",
         age=age,
         every=interval_seconds,
     )

@@ -29,31 +29,31 @@ async def _examine_readers() -> Finding:
     try:
         protection = await probe(parser_rules())
     except (OSError, TimeoutError, ValueError) as error:
-        what = Reason(
+        reason = Reason(
             "no_sandbox",
             "no sandboxed process can be started ({error}), so pages and pictures are not read",
             error=type(error).__name__,
         )
         return bad(
             READERS,
-            what,
+            reason,
             remedy=Reason("let_python_be_read", "check that this user can read this Python and its packages"),
         )
     if protection.reachable:
-        what = Reason(
+        reason = Reason(
             "sandbox_leaks",
             "readers of pages and pictures can reach {reachable}; not in force: {missing}",
             reachable=", ".join(protection.reachable),
             missing=", ".join(protection.missing),
         )
-        return warning(READERS, what, remedy=KERNEL)
-    what = Reason(
+        return warning(READERS, reason, remedy=KERNEL)
+    reason = Reason(
         "sandbox_in_force",
         "readers of pages and pictures have an empty environment, no capabilities, {layers}, no files and "
         "no network",
         layers=protection.in_words(),
     )
-    return ok(READERS, what)
+    return ok(READERS, reason)
 
 
 async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:

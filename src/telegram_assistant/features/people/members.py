@@ -79,7 +79,7 @@ async def invite(role: MemberRole, *, members: Members, session: str) -> str:
     `session` is the token of an owner's session.
     """
     token = new_token()
-    if await members.invite(token, role, session=session, lasts=INVITATION_LASTS):
+    if await members.invite(token, role, session=session, lifetime=INVITATION_LASTS):
         return token
     if len(await members.invitations()) < MAX_OPEN_INVITATIONS:
         raise Forbidden(NOT_OWNER)

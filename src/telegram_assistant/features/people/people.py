@@ -104,7 +104,7 @@ async def create_first_owner(
 async def make_login_link(user_id: UserId, *, users: Users, created_by: str) -> str:
     """Returns the secret of a link that lets this person in once."""
     token = new_token()
-    await users.make_login_link(user_id, token, created_by=created_by, lasts=LOGIN_LINK_LASTS)
+    await users.make_login_link(user_id, token, created_by=created_by, lifetime=LOGIN_LINK_LASTS)
     return token
 
 

@@ -13,24 +13,27 @@ from telegram_assistant.stores.postgres.watches.alerts import Alert
 from telegram_assistant.translation import translate
 
 
-def footers(here: str, unsubscribe_url: str) -> tuple[Reason, Reason]:
-    """How to change or stop mails of the tenant whose pages begin here."""
+def footers(tenant_url: str, unsubscribe_url: str) -> tuple[Reason, Reason]:
+    """How to change or stop the mails of a tenant."""
     return (
-        Reason("mail_footer", "Change these e-mails: {address}", address=f"{here}/receivers"),
+        Reason("mail_footer", "Change these e-mails: {address}", address=f"{tenant_url}/receivers"),
         Reason("mail_unsubscribe", "Unsubscribe without logging in: {link}", link=unsubscribe_url),
     )
 
 
 def letter_of_alerts(
-    alerts: Sequence[Alert], *, letter_id: UUID, here: str, language: str, unsubscribe_url: str
+    alerts: Sequence[Alert], *, letter_id: UUID, tenant_url: str, language: str, unsubscribe_url: str
 ) -> Letter:
     """One letter about all of these alerts."""
-    parts = [_paragraph(alert, here, language) for alert in alerts]
+    parts = [_paragraph(alert, tenant_url, language) for alert in alerts]
     return Letter(
         letter_id=letter_id,
         subject=_subject(alerts, language),
         text="\n\n\n".join(
-            [*parts, "\n".join(translate(footer, language) for footer in footers(here, unsubscribe_url))]
+            [
+                *parts,
+                "\n".join(translate(footer, language) for footer in footers(tenant_url, unsubscribe_url)),
+            ]
         )
         + "\n",
         written_at=max(alert.created_at for alert in alerts),
@@ -84,10 +87,12 @@ def _line(alert: Alert, language: str) -> str:
     return f"{alert.watch}: {headline}" if alert.watch else headline
 
 
-def _paragraph(alert: Alert, here: str, language: str) -> str:
+def _paragraph(alert: Alert, tenant_url: str, language: str) -> str:
     post = alert.post_id
     address = (
-        f"{here}/post/{post.channel_id}/{post.message_id}" if post else f"{here}/channels/{alert.channel_id}"
+        f"{tenant_url}/post/{post.channel_id}/{post.message_id}"
+        if post
+        else f"{tenant_url}/channels/{alert.channel_id}"
     )
     lines = [
         _line(alert, language),

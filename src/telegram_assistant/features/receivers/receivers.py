@@ -70,7 +70,7 @@ async def create_receiver(
     if not sealer.is_usable:
         raise Rejected(NO_SECRET_KEY)
     receiver_id, secret = uuid4(), new_secret() if kind is ReceiverKind.WEBHOOK else ""
-    new = NewReceiver(
+    new_receiver = NewReceiver(
         receiver_id=receiver_id,
         kind=kind,
         name=shown_name,
@@ -79,7 +79,7 @@ async def create_receiver(
         created_by=created_by,
         sealed_secret=sealer.seal(secret, purpose=secret_purpose(receiver_id)) if secret else "",
     )
-    if not await stores.receivers.create(new):
+    if not await stores.receivers.create(new_receiver):
         raise Conflicting(
             Reason(
                 "receiver_taken",
@@ -159,7 +159,7 @@ async def replace_secret(receiver_id: UUID, *, stores: TenantStores, sealer: Sea
     """Requests are signed with both secrets for a day. Raises Missing if there is no such webhook."""
     secret = new_secret()
     sealed = sealer.seal(secret, purpose=secret_purpose(receiver_id))
-    if not await stores.receivers.replace_secret(receiver_id, sealed, lasts=OLD_SECRET_LASTS):
+    if not await stores.receivers.replace_secret(receiver_id, sealed, lifetime=OLD_SECRET_LASTS):
         raise Missing(NO_RECEIVER)
     return CreatedReceiver(await find_receiver(receiver_id, stores=stores), secret)
 

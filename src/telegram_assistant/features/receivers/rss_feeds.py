@@ -154,7 +154,7 @@ async def read_feed(
     feed: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str
 ) -> FeedContent:
     """What the feed lists now. Raises Missing if what it lists has been deleted."""
-    here = f"{base_url}/t/{feed.tenant}"
+    tenant_url = f"{base_url}/t/{feed.tenant}"
     match feed.kind:
         case FeedKind.WATCH:
             page, entries = "/alerts", await _alerts(_id_of(feed.subject), feed.language, stores)
@@ -170,14 +170,14 @@ async def read_feed(
         case FeedKind.STORY:
             page, entries = f"/story/{feed.subject}", await _story(_post_of(feed.subject), stores)
         case FeedKind.DIGEST if own is not None:
-            page, entries = "/digest", await _digests(own, here, feed.language)
+            page, entries = "/digest", await _digests(own, tenant_url, feed.language)
         case FeedKind.DIGEST:
             raise Missing(NOTHING_TO_LIST)
     return FeedContent(
         title=feed.name,
         feed_id=f"{feed.kind.value}:{feed.subject}",
         language=feed.language,
-        page=f"{here}{page}",
+        page=f"{tenant_url}{page}",
         entries=tuple(sorted(entries, key=lambda entry: (entry.at, entry.entry_id), reverse=True)),
     )
 
@@ -227,8 +227,9 @@ async def _load_name(kind: FeedKind, subject: str, stores: TenantStores, languag
     return name
 
 
-async def _digests(own: PersonStores, here: str, language: str) -> list[SyndicatedEntry]:
-    reader = DigestReader(here=here, language=language, zone=ZoneInfo((await own.digests.plan()).zone))
+async def _digests(own: PersonStores, tenant_url: str, language: str) -> list[SyndicatedEntry]:
+    zone = ZoneInfo((await own.digests.plan()).zone)
+    reader = DigestReader(tenant_url=tenant_url, language=language, zone=zone)
     entries = []
     for stored in await own.digests.newest(limit=ENTRIES):
         if stored.digest.stories:
@@ -239,7 +240,7 @@ async def _digests(own: PersonStores, here: str, language: str) -> list[Syndicat
                     title=title,
                     text=text,
                     html=html,
-                    link=f"{here}/digest/{stored.digest_id}",
+                    link=f"{tenant_url}/digest/{stored.digest_id}",
                     at=stored.made_at,
                     changed_at=stored.made_at,
                     author="",

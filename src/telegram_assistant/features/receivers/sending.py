@@ -66,7 +66,7 @@ MAX_CODES_PER_DAY = 3
 """Mails, and among them codes, that one address gets in a day from all tenants."""
 EVERY_SECONDS = 1.0
 NO_SECRET = Reason(
-    "webhook_secret_unusable", "SECRET_KEY does not open its secret, or it has none; create a new secret"
+    "webhook_secret_unusable", "its secret cannot be read, or it has none; create a new secret"
 )
 
 
@@ -222,7 +222,7 @@ async def _send_alerts(
         letter = letter_of_alerts(
             alerts,
             letter_id=first.delivery_id,
-            here=sender.mailer.address_of(receiver.tenant),
+            tenant_url=sender.mailer.address_of(receiver.tenant),
             language=receiver.language,
             unsubscribe_url=unsubscribe_url(sender, receiver),
         )
@@ -240,9 +240,11 @@ async def _send_digest(
     stored = await own.find(which.digest_id)
     if stored is None:
         return DELIVERED
-    here = sender.mailer.address_of(receiver.tenant)
+    tenant_url = sender.mailer.address_of(receiver.tenant)
     if receiver.kind is ReceiverKind.EMAIL:
-        reader = DigestReader(here=here, language=receiver.language, zone=ZoneInfo((await own.plan()).zone))
+        reader = DigestReader(
+            tenant_url=tenant_url, language=receiver.language, zone=ZoneInfo((await own.plan()).zone)
+        )
         letter = letter_of_digest(
             stored,
             letter_id=delivery.delivery_id,
@@ -253,7 +255,7 @@ async def _send_digest(
     data = digest_response(
         stored.digest,
         digest_id=stored.digest_id,
-        here=here,
+        tenant_url=tenant_url,
         say=lambda reason: translate(reason, receiver.language),
     )
     body = webhook_body(MessageType.DIGEST_READY, stored.made_at, data)

@@ -1,4 +1,4 @@
-"""What somebody who reads an e-mail address does with the links in its mails, without a login: confirm,
+"""Links in mails, which work without a login: confirm,
 unsubscribe, subscribe again.
 """
 

@@ -1,4 +1,4 @@
-"""Where a person can go inside a tenant: channels, folders,
+"""Destinations inside a tenant: channels, folders,
 saved searches and tags whose name has the typed words.
 """
 

@@ -1,4 +1,4 @@
-"""What a search answers: results, each with the rest of its story,
+"""Results of a search: posts, each with the rest of its story,
 and what was searched differently than it was typed.
 """
 

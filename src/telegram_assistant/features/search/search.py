@@ -109,18 +109,20 @@ async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchP
             post_id: replace(match, tags=request.scope.display_tags(match.tags))
             for post_id, match in matches_by_post.items()
         }
-    beside = [post_id for post_id in near if post_id not in matches_by_post]
+    by_meaning_only = [post_id for post_id in near if post_id not in matches_by_post]
     reached = mark.offset + limit
     facets = facets_of(_count_matches(request, matches_by_post.values()))
     popular = [facet.value for facet in facets.channels]
     (loaded, groups, is_all), understood = await asyncio.gather(
-        _load_groups(request, ranked, beside, popular, until=mark.as_of + CLOCKS_DIFFER, enough=reached + 1),
-        _load_tags(request, beside),
+        _load_groups(
+            request, ranked, by_meaning_only, popular, until=mark.as_of + CLOCKS_DIFFER, enough=reached + 1
+        ),
+        _load_tags(request, by_meaning_only),
     )
-    if beside:
+    if by_meaning_only:
         matches_by_post |= {
             post_id: _as_match(loaded.posts[post_id].post, understood.get(post_id), request.scope)
-            for post_id in beside
+            for post_id in by_meaning_only
             if post_id in loaded.posts
         }
         facets = facets_of(_count_matches(request, matches_by_post.values()))
@@ -137,7 +139,7 @@ async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchP
     return SearchPage(
         query=str(request.query),
         results=await _build_results(
-            request, groups[mark.offset : reached], loaded, matches_by_post, matches, near=set(near)
+            request, groups[mark.offset : reached], loaded, matches_by_post, matches, near_posts=set(near)
         ),
         facets=replace(facets, channels=named_channels),
         searched_back_to=outcome.searched_back_to,
@@ -233,7 +235,7 @@ async def _build_results(
     matches_by_post: Mapping[PostId, Match],
     matches: WordMatches,
     *,
-    near: AbstractSet[PostId],
+    near_posts: AbstractSet[PostId],
 ) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
     marked = (
@@ -257,7 +259,7 @@ async def _build_results(
                 tags=matches_by_post[post.id].tags,
                 copies=tuple(group.copies),
                 by_words=post.id in matches.matches and post.id not in matches.related,
-                by_meaning=post.id in near,
+                by_meaning=post.id in near_posts,
                 by_names=post.id in matches.related,
                 story=_story(group),
                 is_edited=post.id in loaded.edited,

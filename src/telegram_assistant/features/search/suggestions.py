@@ -1,4 +1,4 @@
-"""What to type next in a search: operators, channels and tags that complete the last word."""
+"""Suggestions while typing a search: operators, channels and tags that complete the last word."""
 
 from dataclasses import dataclass
 

@@ -146,13 +146,13 @@ async def _mend(
     """
     if matches.complete or matches.continues_at is not None:
         return (), ()
-    seen = 0
+    matched_terms = 0
     for match in matches.partial:
-        seen |= match.matched or 0
+        matched_terms |= match.matched or 0
     unseen = [
         term.text
         for place, (_, term) in enumerate(query.terms)
-        if matches.words & ~seen & 1 << place and _LETTERS.fullmatch(term.text)
+        if matches.words & ~matched_terms & 1 << place and _LETTERS.fullmatch(term.text)
     ]
     mended, gave_up = [], []
     for typed in unseen[:MAX_MENDED]:
@@ -239,7 +239,7 @@ async def _relate(
     if not best:
         return result
     full = {match.post_id for match in matches.complete}
-    near = {
+    nearness_by_post = {
         match.post_id: 1
         + NEAR_WEIGHT * max(_nearness(match, other) * other.rank for other in best) / best[0].rank
         for match in matches_by_post.values()
@@ -248,7 +248,7 @@ async def _relate(
         scores,
         key=lambda score: (
             score not in full,
-            -scores[score] * near[score],
+            -scores[score] * nearness_by_post[score],
             -matches_by_post[score].posted_at.timestamp(),
         ),
     )

@@ -1,1 +1,1 @@
-"""What leaves the pages: copies with their sources in four formats, and public links."""
+"""Sharing: copies with their sources in four formats, and public links."""

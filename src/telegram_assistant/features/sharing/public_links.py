@@ -52,10 +52,10 @@ async def create_link(
     Raises Missing if they see none, Rejected for a wrong number of days, and Conflicting if they may not make
     one.
     """
-    lasts: timedelta = link_lifetime(days)
+    lifetime: timedelta = link_lifetime(days)
     await _load_subject(kind, subject, stores=stores, own=own, language=None)
     token = TOKEN_PREFIX + new_token()
-    link = await own.public_links.create(token, kind, subject, lasts=lasts)
+    link = await own.public_links.create(token, kind, subject, lifetime=lifetime)
     if link is None:
         raise Conflicting(NOT_ALLOWED)
     return CreatedLink(link, token)

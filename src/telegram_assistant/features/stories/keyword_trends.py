@@ -121,14 +121,14 @@ async def _trends(
     }
     firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
     posts = await stores.keyword_trends.posts({post for its in firsts.values() for post in its})
-    known = [
+    keyword_counts = [
         count
         for count in rising
         if _is_keyword(count.keyword, firsts[count.keyword], posts)
         and count.channels - _count_sisters(firsts[count.keyword], posts) >= MIN_CHANNELS
     ]
-    by_keyword = {count.keyword: count for count in known}
-    groups = gather([(count.keyword, frozenset(recent[count.keyword])) for count in known])
+    by_keyword = {count.keyword: count for count in keyword_counts}
+    groups = gather([(count.keyword, frozenset(recent[count.keyword])) for count in keyword_counts])
     trends = [
         _trend([by_keyword[keyword] for keyword in group], counts, mentions[group[0]], hours, firsts, posts)
         for group in groups[:MAX_TRENDS]
@@ -172,12 +172,15 @@ def _trend(
     texts: Mapping[PostId, MentioningPost],
 ) -> KeywordTrend:
     lead = group[0]
-    written = {
+    texts_by_keyword = {
         count.keyword: [texts[post].text for post in firsts[count.keyword] if post in texts]
         for count in group
     }
     return KeywordTrend(
-        keywords=tuple(WrittenKeyword(keyword, _text_of(keyword, its)) for keyword, its in written.items()),
+        keywords=tuple(
+            WrittenKeyword(keyword, _text_of(keyword, keyword_texts))
+            for keyword, keyword_texts in texts_by_keyword.items()
+        ),
         channels=lead.channels,
         mentions=lead.mentions,
         usual=round(usual_of(lead.before, counts.weeks), 2),

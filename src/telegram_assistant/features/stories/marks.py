@@ -1,4 +1,4 @@
-"""What a person does with a story: save it, be done with it, follow it."""
+"""A person's marks on a story: saved, done, followed."""
 
 import asyncio
 from collections.abc import Callable, Sequence

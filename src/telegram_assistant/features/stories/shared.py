@@ -1,4 +1,4 @@
-"""Who else tells what a post tells: the short line that leads from a post to its story."""
+"""Other channels with the same news as a post: the short line that leads from a post to its story."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

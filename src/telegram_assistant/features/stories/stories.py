@@ -164,14 +164,14 @@ async def visible_stories(
     if not posts:
         return {}
     material = await stores.stories.around_some(posts, with_pictures=with_pictures)
-    wanted = frozenset(posts)
+    wanted_posts = frozenset(posts)
 
     def find_stories() -> dict[PostId, VisibleStory]:
         return {
             post.post_id: story
             for story in material.stories()
             for post in story.posts
-            if post.post_id in wanted
+            if post.post_id in wanted_posts
         }
 
     return await asyncio.to_thread(find_stories)

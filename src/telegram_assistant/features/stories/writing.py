@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.ai.answers import key_of
+from telegram_assistant.ai.gate_results import key_of
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.tenant_questions import TenantQuestions, WritingOffer
 from telegram_assistant.domain.ids import ChannelId, TenantId
@@ -129,13 +129,13 @@ async def write_summaries(
 
     What takes longer than `patience_seconds` is left out.
     """
-    known = await load_known_summaries(materials, stores=stores)
+    known_summaries = await load_known_summaries(materials, stores=stores)
     missing = (
-        [material for material in materials if material.posts and material.key not in known]
+        [material for material in materials if material.posts and material.key not in known_summaries]
         if writer.questions.has_writers
         else []
     )
-    made = await asyncio.gather(
+    new_summaries = await asyncio.gather(
         *(
             _write(
                 material,
@@ -148,10 +148,10 @@ async def write_summaries(
         )
     )
     return {
-        **known,
+        **known_summaries,
         **{
             material.key: writing.written
-            for material, writing in zip(missing, made, strict=True)
+            for material, writing in zip(missing, new_summaries, strict=True)
             if writing.written is not None
         },
     }
@@ -166,8 +166,10 @@ async def write_summary(
     """
     if material is None or not material.posts:
         return SummaryWriting(None, NOT_SENT)
-    if (known := (await load_known_summaries([material], stores=stores)).get(material.key)) is not None:
-        return _writing(known)
+    if (
+        known_summary := (await load_known_summaries([material], stores=stores)).get(material.key)
+    ) is not None:
+        return _writing(known_summary)
     return await _write(
         material, writer=writer, stores=stores, urgency=Urgency.QUESTION, patience_seconds=patience_seconds
     )
@@ -220,8 +222,8 @@ def _writing(written: WrittenSummary) -> SummaryWriting:
 
 def _in_language(story: VisibleStory, language: str) -> list[VisiblePost]:
     posts = [post for post in story.posts if not post.deleted_at and not post.is_ad and post.text.strip()]
-    ours = [post for post in posts if language_in(post.text, post.language) == language]
-    return _ends_of(ours, MAX_CONSIDERED)
+    posts_in_language = [post for post in posts if language_in(post.text, post.language) == language]
+    return _ends_of(posts_in_language, MAX_CONSIDERED)
 
 
 def _choose_posts(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:

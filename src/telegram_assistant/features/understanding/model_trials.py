@@ -104,8 +104,10 @@ async def try_model(pairs: Sequence[JudgedPair], *, embeddings: Embeddings, mode
     began = time.perf_counter()
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
-        made = await embeddings.embed(batch, TextKind.DOCUMENT, model=model, timeout_seconds=TIMEOUT_SECONDS)
-        vectors |= zip(batch, made.vectors, strict=True)
+        embedded = await embeddings.embed(
+            batch, TextKind.DOCUMENT, model=model, timeout_seconds=TIMEOUT_SECONDS
+        )
+        vectors |= zip(batch, embedded.vectors, strict=True)
     seconds = time.perf_counter() - began
     judged = [
         (_cosine(vectors[pair.first.whole], vectors[pair.other.whole]), pair.same_story) for pair in pairs

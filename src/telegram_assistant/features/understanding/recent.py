@@ -1,4 +1,4 @@
-"""What takes long to count and may be some minutes old."""
+"""Counts that take long and may be some minutes old."""
 
 import asyncio
 from collections import OrderedDict

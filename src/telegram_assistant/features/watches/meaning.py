@@ -56,11 +56,11 @@ async def raise_meanings(
         except Rejected:  # a channel that it names is not followed any more
             continue
         since = max(watched.begins_at, now - LOOKING_BACK)
-        near = await nearest_since(
+        nearest_posts = await nearest_since(
             conditions, tenant_id=watched.tenant_id, stores=stores, index=index, since=since, until=now
         )
-        if not isinstance(near, Reason) and near:
-            raised += await matching.raise_found(watched, near)
+        if not isinstance(nearest_posts, Reason) and nearest_posts:
+            raised += await matching.raise_found(watched, nearest_posts)
     return raised
 
 

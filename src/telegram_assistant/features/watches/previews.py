@@ -106,10 +106,10 @@ async def _find(
         case WatchKind.SILENCE:
             previewed = await previews.silences(conditions, hours=target.hours or 1, since=since, now=now)
         case WatchKind.MEANING:
-            near = await nearest_since(
+            near_posts = await nearest_since(
                 conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now
             )
-            previewed = near if isinstance(near, Reason) else await previews.of_posts(near)
+            previewed = near_posts if isinstance(near_posts, Reason) else await previews.of_posts(near_posts)
         case WatchKind.STORY:
             previewed = await previews.stories(conditions, posts=target.posts or 2, since=since)
     return previewed

@@ -167,7 +167,7 @@ def _name(text: str) -> str:
 async def _check_receivers(options: WatchOptions, stores: TenantStores) -> WatchOptions:
     """Raises Missing if a receiver does not exist."""
     if options.receivers:
-        known = {receiver.receiver_id for receiver in await stores.receivers.all()}
-        if not known.issuperset(options.receivers):
+        receiver_ids = {receiver.receiver_id for receiver in await stores.receivers.all()}
+        if not receiver_ids.issuperset(options.receivers):
             raise Missing(NO_RECEIVER)
     return options

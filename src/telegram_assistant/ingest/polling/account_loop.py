@@ -155,7 +155,7 @@ class AccountLoop:
         marks = await deps.marks.high_water([channel.channel_id for channel in batch])
         empties: list[Empty] = []
         raw: list[RawMessages] = []
-        seen: list[Post] = []
+        read_posts: list[Post] = []
         begun_at, read_count, rest_at = deps.clock(), 0, None
         try:
             for channel in batch:
@@ -174,7 +174,7 @@ class AccountLoop:
                         )
                         empties.append(Empty(channel.channel_id, due, channel.is_parked, run.rechecked))
                     raw += run.raw
-                    seen += run.read_posts
+                    read_posts += run.read_posts
                 self._credit = min(MAX_CREDIT, self._credit + PAST_PER_POLL)
         except (Flooded, NoRoom) as busy:
             read_count, rest_at = read_count - 1, deps.clock() + timedelta(seconds=busy.retry_after_seconds)
@@ -189,7 +189,7 @@ class AccountLoop:
                     at=rest_at or deps.clock(),
                 )
             await save_raw(raw, archive=deps.raw_archive, outage=self._extras_outage)
-            await save_counts(seen, counts=deps.counts, seen_at=begun_at, outage=self._extras_outage)
+            await save_counts(read_posts, counts=deps.counts, seen_at=begun_at, outage=self._extras_outage)
 
     def _drop_metrics(self, channel_ids: Collection[ChannelId]) -> None:
         """Drop the metrics of channels that this account no longer reads,

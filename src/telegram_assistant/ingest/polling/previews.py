@@ -150,9 +150,9 @@ class PreviewLoop:
         deps = self._deps
         if self._read and deps.clock() - self._looked_at > FORGET_AFTER:
             self._looked_at = deps.clock()
-            gone = await deps.previews.find_dropped(self._read)
-            await deps.marks.forget(list(gone))
-            self._drop_metrics(gone)
+            dropped_channels = await deps.previews.find_dropped(self._read)
+            await deps.marks.forget(list(dropped_channels))
+            self._drop_metrics(dropped_channels)
         request = await deps.queue.claim_public()
         if request is not None:
             await self.serve(request)

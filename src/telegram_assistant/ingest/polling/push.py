@@ -116,8 +116,8 @@ class PushWorker:
             self._channels, self._known_at = {}, now
         unknown = [channel_id for channel_id in channel_ids if channel_id not in self._channels]
         if unknown:
-            ours = await self.hints.load_read_channels(self.account_id, self.lease_epoch, unknown)
-            self._channels |= {channel_id: ours.get(channel_id) for channel_id in unknown}
+            own_channels = await self.hints.load_read_channels(self.account_id, self.lease_epoch, unknown)
+            self._channels |= {channel_id: own_channels.get(channel_id) for channel_id in unknown}
 
     async def _store(self, channel: ReadChannel, updates: ChannelUpdates) -> bool:
         """Land the updates of one channel.

@@ -122,10 +122,14 @@ def _is_wanted(wanted: Wanted, quantity: Quantity, sentence: ParsedText) -> bool
 def _counted_readings_of(quantity: Quantity, sentence: ParsedText) -> frozenset[str]:
     """Readings of the noun and of the first words behind a number: «17 пассажирских рейсов»."""
     behind = [word for word in sentence.words if word.start >= quantity.end][:NOUN_WORDS]
-    near = [
+    near_readings = [
         word.readings for word in behind if not _ENDS_PHRASE.search(sentence.text[quantity.end : word.start])
     ]
-    return readings_of(quantity.noun).union(*near) if quantity.noun else frozenset().union(*near)
+    return (
+        readings_of(quantity.noun).union(*near_readings)
+        if quantity.noun
+        else frozenset().union(*near_readings)
+    )
 
 
 def _brings_score(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
@@ -145,13 +149,13 @@ def _brings_person(_: Wanted, question: ParsedText, sentence: ParsedText) -> boo
 
 
 def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    counted = [(quantity.start, quantity.end) for quantity in quantities_in(sentence.text).all] + [
+    quantity_spans = [(quantity.start, quantity.end) for quantity in quantities_in(sentence.text).all] + [
         (date.start, date.end) for date in dates_in(sentence.text)
     ]
     added = {word.start for word in _list_added_words(question, sentence) if not is_verb(word.folded)}
     for match in _PLACE.finditer(sentence.text):
         behind = [word for word in sentence.words if word.start >= match.end()][:PLACE_WORDS]
-        if any(start <= match.end() < end for start, end in counted) or not behind:
+        if any(start <= match.end() < end for start, end in quantity_spans) or not behind:
             continue
         if any(
             word.start in added and not re.search(r"[.,;:!?]", sentence.text[match.end() : word.start])

@@ -127,8 +127,8 @@ class PostMatch:
         most of the words.
         """
         if not question.names:
-            least = MIN_WORDS_WITHOUT_NAMES - question.is_dated
-            return len(question.words) >= least and self.coverage >= MIN_COVERAGE_WITHOUT_NAMES
+            min_words = MIN_WORDS_WITHOUT_NAMES - question.is_dated
+            return len(question.words) >= min_words and self.coverage >= MIN_COVERAGE_WITHOUT_NAMES
         return self.has_all_names and self.coverage >= MIN_COVERAGE
 
 
@@ -184,7 +184,7 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     """
     text = text[:MAX_CHARACTERS]
     post = parse_text(text)
-    named = [word for word in question.names if _names(word, post, question)]
+    named_words = [word for word in question.names if _names(word, post, question)]
     covered = sum(_weight(word) * _share(word, post) for word in question.words)
     sentences = [sentence for sentence in parse_sentences(text) if sentence.text[0] not in SIGNATURES]
     fits = [_fit(question, sentence) for sentence in sentences]
@@ -195,8 +195,8 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     ]
     has_wanted, fit, best = max(ranked, default=(False, 0.0, 0))
     return PostMatch(
-        has_all_names=len(named) == len(question.names),
-        names=len(named) / len(question.names) if question.names else 0.0,
+        has_all_names=len(named_words) == len(question.names),
+        names=len(named_words) / len(question.names) if question.names else 0.0,
         coverage=covered / sum(map(_weight, question.words))
         if question.words
         else float(bool(question.names)),
@@ -233,10 +233,10 @@ def _holds(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int
         return False
     if question.wanted.kind is WantedKind.CAUSE and not names_reason(sentence):
         before = ()
-    held = sum(
+    held_weight = sum(
         _weight(word) for word in question.words if any(has_word(word, text) for text in (sentence, *before))
     )
-    if held < MIN_HELD * sum(map(_weight, question.words)):
+    if held_weight < MIN_HELD * sum(map(_weight, question.words)):
         return False
     verbs = verbs_of(question.text, question.words)
     if question.wanted.kind is WantedKind.CONFIRMATION:
@@ -335,15 +335,15 @@ def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQue
     """Whether the word belongs to a longer name than the one asked about."""
     word = text.words[place]
     name_readings = frozenset[str]().union(*(name.readings for name in question.names))
-    for beside in (*text.words[max(0, place - 1) : place], *text.words[place + 1 : place + 2]):
+    for neighbour in (*text.words[max(0, place - 1) : place], *text.words[place + 1 : place + 2]):
         if (
-            beside.is_capitalised
-            and beside.is_content
-            and _touch(beside, word, text.text)
-            and not beside.readings & name_readings
+            neighbour.is_capitalised
+            and neighbour.is_content
+            and _touch(neighbour, word, text.text)
+            and not neighbour.readings & name_readings
         ):
-            is_organisation = bool(beside.readings & _ORGANISATION) or beside.folded in _ORGANISATION
-            if is_organisation or (name.folded in question.places and not beside.begins):
+            is_organisation = bool(neighbour.readings & _ORGANISATION) or neighbour.folded in _ORGANISATION
+            if is_organisation or (name.folded in question.places and not neighbour.begins):
                 return True
     return False
 

@@ -1,4 +1,4 @@
-"""Who acts on whom: the first on the second in «Маяк обыграл Ладью»,
+"""The roles of two names in a sentence. The first name acts on the second in «Маяк обыграл Ладью»,
 the second on the first in "Tornado were beaten by North Wind".
 """
 
@@ -76,16 +76,23 @@ def _by_score(text: ParsedText) -> bool | None:
 
 
 def _by_grammar(text: ParsedText, first: int, second: int) -> bool | None:
-    begins, mine = _head(text, first)
-    before, theirs = _head(text, second)
+    begins, first_cases = _head(text, first)
+    before, second_cases = _head(text, second)
     preceding = text.words[before - 1].folded if before else ""
     if preceding in _PREPOSITIONS or is_preposition(preceding):
         return False if preceding == "by" else None
     if begins and is_preposition(text.words[begins - 1].folded):
         return None
-    if (_OBJECT in mine and _SUBJECT not in mine) or (_DOER in theirs and not theirs & {_SUBJECT, _OBJECT}):
+    if (_OBJECT in first_cases and _SUBJECT not in first_cases) or (
+        _DOER in second_cases and not second_cases & {_SUBJECT, _OBJECT}
+    ):
         return False
-    return True if (not mine or _SUBJECT in mine) and (not theirs or theirs & {_SUBJECT, _OBJECT}) else None
+    return (
+        True
+        if (not first_cases or _SUBJECT in first_cases)
+        and (not second_cases or second_cases & {_SUBJECT, _OBJECT})
+        else None
+    )
 
 
 def _head(text: ParsedText, place: int) -> tuple[int, frozenset[str]]:

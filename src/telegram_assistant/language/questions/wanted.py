@@ -1,4 +1,4 @@
-"""What a question wants to know: a number of something, a name, a place, a time, a cause."""
+"""The kind of answer that a question wants: a number of something, a name, a place, a time, a cause."""
 
 import re
 from dataclasses import dataclass, replace

@@ -153,12 +153,12 @@ class Lists:
                 [post.message_id for post in posts],
             )
             material = await load_stories(connection, [row["story_id"] for row in rows], until=LATEST)
-        wanted = set(posts)
+        wanted_posts = set(posts)
         return {
             post.post_id: story
             for story in material.stories()
             for post in story.posts
-            if post.post_id in wanted
+            if post.post_id in wanted_posts
         }
 
     async def add(self, list_id: UUID, kind: ItemKind, post_id: PostId, *, note: str, by: str) -> UUID | None:

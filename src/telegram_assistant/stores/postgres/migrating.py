@@ -56,12 +56,12 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
     try:
         connection = await asyncpg.connect(admin_url, timeout=10)
     except (OSError, asyncpg.PostgresError) as error:
-        where = location_of(settings.admin_url or settings.url)
+        location = location_of(settings.admin_url or settings.url)
         raise CannotStart(
             Reason(
                 "postgres_unusable",
                 "PostgreSQL at {place} cannot be used ({error})",
-                place=where,
+                place=location,
                 error=type(error).__name__,
             ),
             remedy=Reason("run_doctor", "Run `tga doctor` for details"),

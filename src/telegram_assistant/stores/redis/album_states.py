@@ -64,12 +64,12 @@ class AlbumStates:
         revision: int = 0,
         items: Iterable[int] = (),
         looked_at: Iterable[int] = (),
-        assembled: int = 0,
+        assembled_revision: int = 0,
         is_rebuilt: bool = False,
     ) -> AlbumState:
         """Adds facts; returns the whole state."""
         fields = [f"item:{item}" for item in items] + [f"looked:{item}" for item in looked_at]
-        fields += [f"assembled:{assembled}"] if assembled else []
+        fields += [f"assembled:{assembled_revision}"] if assembled_revision else []
         fields += ["rebuilt"] if is_rebuilt else []
         reply = cast(
             "Awaitable[list[Any]]",

@@ -29,34 +29,34 @@ async def examine(settings: RedisSettings, readers: Readers) -> list[Finding]:
 
     `readers`: the stages of each stream.
     """
-    where = location_of(settings.url)
+    location = location_of(settings.url)
     try:
         async with connect_to(settings) as redis:
             unknown = await find_unknown_groups(redis, readers)
-            return await _look(redis, where) + [
+            return await _look(redis, location) + [
                 warning(f"{SUBJECT} groups", group.what, remedy=group.remedy) for group in unknown
             ]
     except AuthenticationError:
-        what = Reason("redis_refuses_password", "Redis at {where} refuses the password", where=where)
+        reason = Reason("redis_refuses_password", "Redis at {where} refuses the password", where=location)
         return [
-            bad(SUBJECT, what, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))
+            bad(SUBJECT, reason, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))
         ]
     except NoPermissionError as error:
-        what = Reason("redis_user_is_weak", "the user in REDIS_URL lacks rights: {error}", error=str(error))
-        return [bad(SUBJECT, what, remedy=Reason("strengthen_redis_user", "give that user +@all on ~*"))]
+        reason = Reason("redis_user_is_weak", "the user in REDIS_URL lacks rights: {error}", error=str(error))
+        return [bad(SUBJECT, reason, remedy=Reason("strengthen_redis_user", "give that user +@all on ~*"))]
     except (RedisError, OSError) as error:
         if takes_no_writes(error):
             return [CANNOT_SAVE]
-        what = Reason(
+        reason = Reason(
             "redis_at_silent",
             "Redis at {where} does not answer ({error})",
-            where=where,
+            where=location,
             error=type(error).__name__,
         )
-        return [bad(SUBJECT, what, remedy=Reason("start_redis", "start Redis, or correct REDIS_URL"))]
+        return [bad(SUBJECT, reason, remedy=Reason("start_redis", "start Redis, or correct REDIS_URL"))]
 
 
-async def _look(redis: Redis, where: str) -> list[Finding]:
+async def _look(redis: Redis, location: str) -> list[Finding]:
     asked_at = time.time()
     seconds, microseconds = await redis.time()
     server: dict[str, str | int] = await redis.info("server")
@@ -66,27 +66,27 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
     version = str(server.get("valkey_version") or server["redis_version"])
     findings = []
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
-        what = Reason("program_too_old", "{program} {version} is too old", program=engine, version=version)
+        reason = Reason("program_too_old", "{program} {version} is too old", program=engine, version=version)
         findings.append(
             bad(
                 f"{SUBJECT} version",
-                what,
+                reason,
                 remedy=Reason("update_redis", "use Redis 7 or newer, or Valkey 8 or newer"),
             )
         )
     if not persistence["aof_enabled"]:
-        what = Reason("redis_forgets", "appendonly is off, so a restart loses every event in progress")
+        reason = Reason("redis_forgets", "appendonly is off, so a restart loses every event in progress")
         remedy = Reason(
             "turn_on_appendonly",
             "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes",
         )
-        findings.append(bad(f"{SUBJECT} persistence", what, remedy=remedy))
+        findings.append(bad(f"{SUBJECT} persistence", reason, remedy=remedy))
     if persistence.get("aof_last_write_status", "ok") != "ok":
         findings.append(CANNOT_SAVE)
     findings.append(_examine_memory(redis_memory_of(memory, is_here=is_on_this_machine(redis))))
     if memory["maxmemory_policy"] != "noeviction":
         policy = str(memory["maxmemory_policy"])
-        what = Reason(
+        reason = Reason(
             "redis_evicts",
             "maxmemory-policy is {policy}: it discards events when memory is full",
             policy=policy,
@@ -94,21 +94,25 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
         findings.append(
             bad(
                 f"{SUBJECT} eviction",
-                what,
+                reason,
                 remedy=Reason("keep_events", "set `maxmemory-policy noeviction` in redis.conf"),
             )
         )
     if server.get("redis_mode") == "sentinel":
-        what = Reason("redis_is_sentinel", "this is a sentinel, not a server")
+        reason = Reason("redis_is_sentinel", "this is a sentinel, not a server")
         findings.append(
-            warning(SUBJECT, what, remedy=Reason("name_redis_master", "point REDIS_URL at the master"))
+            warning(SUBJECT, reason, remedy=Reason("name_redis_master", "point REDIS_URL at the master"))
         )
     findings += clock_skew(SUBJECT, seconds + microseconds / 1e6 - asked_at)
     return [
         ok(
             SUBJECT,
             Reason(
-                "server_found", "{program} {version} at {where}", program=engine, version=version, where=where
+                "server_found",
+                "{program} {version} at {where}",
+                program=engine,
+                version=version,
+                where=location,
             ),
         ),
         *findings,
@@ -117,22 +121,22 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
 
 def _examine_memory(memory: RedisMemory) -> Finding:
     fullness, subject = memory.fullness, f"{SUBJECT} memory"
-    used, size = size_in_words(fullness.used_bytes), size_in_words(fullness.size_bytes)
+    used_size, size = size_in_words(fullness.used_bytes), size_in_words(fullness.size_bytes)
     if not memory.max_bytes:
-        what = Reason(
+        reason = Reason(
             "redis_unlimited",
             "Redis has no memory limit and may use the whole machine: it uses {used} of {size} ({share:.0%})",
-            used=used,
+            used=used_size,
             size=size,
             share=fullness.share,
         )
         return bad(
             subject,
-            what,
+            reason,
             remedy=Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"),
         )
-    what = Reason(
-        "memory_used", "{used} of {size} used ({share:.0%})", used=used, size=size, share=fullness.share
+    reason = Reason(
+        "memory_used", "{used} of {size} used ({share:.0%})", used=used_size, size=size, share=fullness.share
     )
     remedy = Reason(
         "relieve_redis",
@@ -140,4 +144,4 @@ def _examine_memory(memory: RedisMemory) -> Finding:
         "posts wait in PostgreSQL, and nothing is lost",
         share=PAUSE_SHARE,
     )
-    return fullness_finding(subject, what, fullness, remedy=remedy)
+    return fullness_finding(subject, reason, fullness, remedy=remedy)

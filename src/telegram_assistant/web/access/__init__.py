@@ -1,3 +1,3 @@
-"""Who may open a page, and how often somebody may try: host names, browsers that were here before,
+"""Access to pages, and limits for attempts: host names, browsers that were here before,
 limits of logins.
 """

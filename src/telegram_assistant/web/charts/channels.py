@@ -63,12 +63,12 @@ def _part(ids: IdRange, first: int, length: int, min_width: float) -> StripPart:
 
 def draw_week(hours: WeekHours) -> tuple[tuple[HeatCell, ...], ...]:
     """One row of 24 cells for each day, Monday first."""
-    most = max(map(max, hours)) or 1
+    max_posts = max(map(max, hours)) or 1
     width = (100 - LABELS_PERCENT) / HOURS_OF_DAY
     places = [round(LABELS_PERCENT + hour * width, 3) for hour in range(HOURS_OF_DAY)]
     return tuple(
         tuple(
-            HeatCell(day, hour, posts, _level(posts, most), places[hour], round(width, 3))
+            HeatCell(day, hour, posts, _level(posts, max_posts), places[hour], round(width, 3))
             for hour, posts in enumerate(row)
         )
         for day, row in enumerate(hours)

@@ -49,7 +49,7 @@ async def show(view: TenantView) -> Content:
 def _neighbours(
     channels: Sequence[GraphChannel], edges: Sequence[ForwardEdge], side: str, rows: int
 ) -> tuple[Neighbour, ...]:
-    most = max((edge.posts for edge in edges), default=1)
+    max_posts = max((edge.posts for edge in edges), default=1)
     top = (rows - len(edges)) * ROW / 2
     return tuple(
         Neighbour(
@@ -57,7 +57,7 @@ def _neighbours(
             edge.posts,
             SIDES[side],
             top + (row + 0.5) * ROW,
-            round(THINNEST + (THICKEST - THINNEST) * edge.posts / most, 1),
+            round(THINNEST + (THICKEST - THINNEST) * edge.posts / max_posts, 1),
         )
         for row, (channel, edge) in enumerate(zip(channels, edges, strict=True))
     )

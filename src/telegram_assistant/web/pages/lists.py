@@ -156,9 +156,9 @@ def _position(text: str) -> int:
 def _read_target(kind: str, post: str) -> tuple[ItemKind, PostId]:
     try:
         post_id = PostId.parse(post)
-        wanted = ItemKind(kind or ItemKind.POST)
+        item_kind = ItemKind(kind or ItemKind.POST)
     except ValueError as error:
         raise Rejected(FORM_DAMAGED) from error
     if post_id.channel_id >= 2**63 or post_id.message_id >= 2**63:
         raise Rejected(FORM_DAMAGED)
-    return wanted, post_id
+    return item_kind, post_id

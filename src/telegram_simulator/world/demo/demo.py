@@ -186,7 +186,7 @@ class DemoPast:
 
     def channel(self) -> Channel:
         manner = self.manner
-        made = Channel(
+        new_channel = Channel(
             channel_id_of(manner),
             title=manner.title,
             username=manner.name or None,
@@ -194,8 +194,12 @@ class DemoPast:
             past=self,
             past_count=len(self.posts),
         )
-        made.members, made.invite, made.protected = manner.members, manner.invite or None, bool(manner.invite)
-        return made
+        new_channel.members, new_channel.invite, new_channel.protected = (
+            manner.members,
+            manner.invite or None,
+            bool(manner.invite),
+        )
+        return new_channel
 
     def date(self, number: int) -> int:
         return self._demo.date_of(self.posts[number])
@@ -210,14 +214,14 @@ class DemoPast:
         post, demo = self.posts[number], self._demo
         date = demo.date_of(post)
         if post.kind is Kind.SERVICE:
-            pinned = number > 0
-            service, text = (Service.PINNED, "") if pinned else (Service.CREATED, self.manner.title)
+            is_pinned = number > 0
+            service, text = (Service.PINNED, "") if is_pinned else (Service.CREATED, self.manner.title)
             return Post(
                 message_id=message_id,
                 date=date,
                 text=text,
                 service=service,
-                reply_to=message_id - 1 if pinned else None,
+                reply_to=message_id - 1 if is_pinned else None,
             )
         written = text_of(post, 0, site=demo.site)
         views, forwards, comments, reactions = demo.counts(post)

@@ -1,4 +1,4 @@
-"""Where links in posts lead: each story has a page in each language,
+"""Targets of the links in posts: each story has a page in each language,
 and what kind of page that is follows from the story.
 """
 

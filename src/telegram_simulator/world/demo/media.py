@@ -1,4 +1,4 @@
-"""What hangs on a planned post: pictures drawn for it or taken over from others, films, papers, previews,
+"""Media of a planned post: pictures drawn for it or taken over from others, films, papers, previews,
 polls.
 """
 

@@ -1,4 +1,4 @@
-"""What is planned for the demo world: stories, and posts that tell, repeat or ignore them."""
+"""The plan of the demo world: stories, and posts that tell, repeat or ignore them."""
 
 import math
 import random

@@ -72,8 +72,8 @@ def stories_of(day: Day) -> Iterator[Planned]:
 def fresh_event(day: Day, topics: Sequence[str] = ()) -> EventType:
     """An event of a kind that was rare today."""
     events = [event for event in packs().events if not topics or event.topic in topics]
-    least = min(day.used["event", event.name] for event in events)
-    event = day.hand.choice([event for event in events if day.used["event", event.name] == least])
+    min_uses = min(day.used["event", event.name] for event in events)
+    event = day.hand.choice([event for event in events if day.used["event", event.name] == min_uses])
     day.turn("event", event.name)
     return event
 
@@ -133,9 +133,11 @@ def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | N
         head, lead = (other_than.head + hand.randint(1, 2)) % 3, (other_than.lead + hand.randint(1, 2)) % 3
     low, high = channel.voice.sentences
     count = hand.randint(low, high) - 1
-    fresh = event.beside[channel.language][lead]
-    taken = other_than.facts if other_than is not None else ()
-    facts = tuple(sorted(hand.sample(fresh, len(fresh)), key=lambda fact: fact in taken)[:count])
+    side_facts = event.beside[channel.language][lead]
+    other_facts = other_than.facts if other_than is not None else ()
+    facts = tuple(
+        sorted(hand.sample(side_facts, len(side_facts)), key=lambda fact: fact in other_facts)[:count]
+    )
     quote = hand.randrange(len(words["quote"])) if hand.random() < 0.4 and count else None
     return Wording(head, lead, facts, quote)
 
@@ -244,8 +246,8 @@ def _stories_a_day(topics: tuple[str, ...]) -> float:
 
 def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Planned:
     hand, first = day.hand, posts[0]
-    seen = [post for post in posts if post.date < date and post.channel.name and not post.denies]
-    source = first if hand.random() < FROM_THE_FIRST or not seen else hand.choice(seen)
+    earlier_posts = [post for post in posts if post.date < date and post.channel.name and not post.denies]
+    source = first if hand.random() < FROM_THE_FIRST or not earlier_posts else hand.choice(earlier_posts)
     role = _role(channel, source, hand)
     source = source.root
     assert first.story is not None

@@ -1,4 +1,4 @@
-"""What is true of a post and of a story, for those who measure: readers cannot see it."""
+"""The truth about a post and a story, for measurements. Readers cannot see it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What real channels post between stories: hidden advertising, round-ups, lists of statements, greetings,
+"""Posts of real channels between stories: hidden advertising, round-ups, lists of statements, greetings,
 jokes, other languages.
 """
 

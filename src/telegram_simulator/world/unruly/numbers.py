@@ -58,12 +58,12 @@ def plant_number(day: Day, post: Planned) -> tuple[str, str]:
 
 def _other_numbers(day: Day, story: Story, slot: Numbers) -> tuple[int, int]:
     """Two different ones that nobody claims of the story; their nouns stand in the plural of many."""
-    taken = {story.values[story.event.key], story.wrong[story.event.key]}
+    taken_numbers = {story.values[story.event.key], story.wrong[story.event.key]}
     numbers: list[int] = []
     for _ in range(200):
         number = int(number_of(Numbers(slot.low, slot.high * 2, slot.step), day.hand))
-        if number not in taken and number % 10 not in range(1, 5) and number > 4:
-            taken.add(number)
+        if number not in taken_numbers and number % 10 not in range(1, 5) and number > 4:
+            taken_numbers.add(number)
             numbers.append(number)
         if len(numbers) == 2:
             break

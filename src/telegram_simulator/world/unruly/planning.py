@@ -1,4 +1,4 @@
-"""What becomes of the stories of a day in the unruly world: second witnesses, named sources, networks and
+"""Plans how the stories of a day spread in the unruly world: second witnesses, named sources, networks and
 copyists, turns, numbers that grow, and the same kind of event in the same place a day later.
 """
 
@@ -110,9 +110,9 @@ def _dateline(post: Planned, hand: random.Random) -> str:
     assert post.story is not None
     city = post.story.values.get("city")
     place = city.spell(language).upper() if isinstance(city, Name) else "NORTHWICK"
-    when = datetime.fromtimestamp(post.date, UTC)
-    month = texts[f"months_{language}"][when.month - 1]
-    day = f"{when.day} {month}" if language == "ru" else f"{month} {when.day}"
+    posted_at = datetime.fromtimestamp(post.date, UTC)
+    month = texts[f"months_{language}"][posted_at.month - 1]
+    day = f"{posted_at.day} {month}" if language == "ru" else f"{month} {posted_at.day}"
     return str(hand.choice(texts[language]).format(place, day, hand.choice(texts[f"agencies_{language}"])))
 
 
@@ -282,12 +282,14 @@ def _second_night(day: Day, posts: Sequence[Planned]) -> Iterable[list[Planned]]
     key, date = day.key(), first.date + DAY + hand.randrange(-3 * HOUR, 3 * HOUR)
     wrong = {**values, story.event.key: another_number(story.event, values[story.event.key], hand)}
     story_id = f"{day.number}-{key // 16 % 62_500}"
-    again = Story(story_id, key, story.event, values, wrong, date, burst=False, resembles=story.story_id)
+    second_story = Story(
+        story_id, key, story.event, values, wrong, date, burst=False, resembles=story.story_id
+    )
     other = replace(
         first,
         key=key,
         date=date,
-        story=again,
+        story=second_story,
         wording=wording(day, story.event, first.channel),
         wrong=False,
         edit=None,

@@ -39,7 +39,7 @@ async def person(system: SystemStores, api: ApiStores) -> tuple[UserId, str, str
     """Somebody with a password: their id, their name, and the token of a session."""
     name, begun, link = f"person {secrets.token_hex(6)}", start(), secrets.token_urlsafe(32)
     user_id = (await system.users.join(await make_tenant(system), name)).user_id
-    await system.users.make_login_link(user_id, link, created_by="test", lasts=DAY)
+    await system.users.make_login_link(user_id, link, created_by="test", lifetime=DAY)
     assert await api.people.begin_session_by_link(link, begun) == user_id
     verifier = await Passwords().create_verifier(PASSWORD)
     assert await api.people.set_password(begun.token, old_proof=None, verifier=verifier) is not None

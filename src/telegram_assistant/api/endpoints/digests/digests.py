@@ -110,8 +110,8 @@ async def get_digest(
     posts' own words.
     """
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
-    here = f"{context.app.settings.pages_url}/t/{context.caller.tenant}"
-    return digest_response(digest, digest_id=None, here=here, say=context.translate)
+    tenant_url = f"{context.app.settings.pages_url}/t/{context.caller.tenant}"
+    return digest_response(digest, digest_id=None, tenant_url=tenant_url, say=context.translate)
 
 
 @area.get("/digest/plan", scope=KeyScope.READ, example=PLAN_EXAMPLE)

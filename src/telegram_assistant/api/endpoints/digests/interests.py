@@ -1,4 +1,4 @@
-"""What interests a person: topics with weights and reasons."""
+"""A person's interests: topics with weights and reasons."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What is new for a person since their last visit."""
+"""News for a person since their last visit."""
 
 from datetime import datetime
 from typing import Annotated

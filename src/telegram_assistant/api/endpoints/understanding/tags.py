@@ -111,9 +111,9 @@ async def list_most_used_tags(
 ) -> TagUsesResponse:
     """List the most used tags, under your own names."""
     end = until or context.now
-    used = await most_used(since or end - WEEK, end, stores=context.stores, limit=limit)
+    used_tags = await most_used(since or end - WEEK, end, stores=context.stores, limit=limit)
     return TagUsesResponse(
-        items=[TagUseResponse(tag=tag.tag, posts=tag.posts, channels=tag.channels) for tag in used]
+        items=[TagUseResponse(tag=tag.tag, posts=tag.posts, channels=tag.channels) for tag in used_tags]
     )
 
 

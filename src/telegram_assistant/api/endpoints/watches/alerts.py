@@ -97,7 +97,7 @@ async def list_alerts(
 @area.post("/alerts/seen", scope=KeyScope.WRITE, example={"seen": 2})
 async def see_alerts_of_tenant(context: Context, body: SeenRequest) -> SeenResponse:
     """Mark alerts as seen, for everybody in the tenant."""
-    seen = await see_alerts(
+    seen_count = await see_alerts(
         body.alert_ids, stores=context.stores, by=context.caller.actor, until=body.until or context.now
     )
-    return SeenResponse(seen=seen)
+    return SeenResponse(seen=seen_count)

@@ -141,14 +141,14 @@ def _print_risks(accounts: Sequence[tuple[AccountResponse, str]]) -> None:
         for reason in account.reasons:
             console.print(f"  - {escape(reason.why)}")
         for use in account.methods:
-            left = [
+            allowances_left = [
                 f"{allowance.left:.0f} of {allowance.at_once:.0f}"
                 for allowance in use.allowances
                 if allowance.left is not None
             ]
-            if left:
+            if allowances_left:
                 method = f"{use.purpose} ({use.method})" if use.purpose else use.method
-                console.print(f"    {escape(method)}: {', '.join(left)} at once", style="dim")
+                console.print(f"    {escape(method)}: {', '.join(allowances_left)} at once", style="dim")
 
 
 @app.command()
@@ -238,12 +238,12 @@ def _flood_waits(account: AccountResponse) -> str:
 
 
 def _describe_wait(method: str, until: datetime, now: datetime) -> str:
-    left = (until - now).total_seconds()
+    seconds_left = (until - now).total_seconds()
     long = (
-        f"{left / DAY:.0f} days"
-        if left > 2 * DAY
-        else f"{left / HOUR:.0f} h"
-        if left > 2 * HOUR
-        else f"{max(1, left / MINUTE):.0f} min"
+        f"{seconds_left / DAY:.0f} days"
+        if seconds_left > 2 * DAY
+        else f"{seconds_left / HOUR:.0f} h"
+        if seconds_left > 2 * HOUR
+        else f"{max(1, seconds_left / MINUTE):.0f} min"
     )
     return f"{method} until {until.astimezone(zone_here()):%Y-%m-%d %H:%M} ({long})"

@@ -44,8 +44,8 @@ async def log_in(
     logins, secret = app.tenant(owner.tenant_id).logins, secret_of(app.settings)
     attempt_id = await begin_login(way, logins=logins, secret=secret)
     try:
-        seen = await _show_codes(logins, attempt_id, secret) if way is LoginWay.QR else 0
-        attempt = await _answer_questions(logins, attempt_id, secret, phone, answered=seen)
+        last_question = await _show_codes(logins, attempt_id, secret) if way is LoginWay.QR else 0
+        attempt = await _answer_questions(logins, attempt_id, secret, phone, answered=last_question)
     finally:
         await give_up_login(attempt_id, logins=logins)
     if attempt.state is LoginState.EXPIRED:
@@ -57,12 +57,12 @@ async def log_in(
 
 async def _show_codes(logins: OwnLogins, attempt_id: UUID, secret: bytes) -> int:
     """Shows one code after another until one is scanned. Returns the number of the last one."""
-    seen = 0
+    last_question = 0
     with drawing(console) as draw:
-        while (login := await _next_question(logins, attempt_id, secret, seen)).link is not None:
-            seen = login.attempt.question
+        while (login := await _next_question(logins, attempt_id, secret, last_question)).link is not None:
+            last_question = login.attempt.question
             draw(login.link)
-    return seen
+    return last_question
 
 
 async def _answer_questions(

@@ -74,9 +74,9 @@ def _print_activity(activity: ActivityResponse) -> None:
 
 def _draw_week(hours: Sequence[Sequence[int]]) -> None:
     """One line per day; the darker, the more posts."""
-    most = max(map(max, hours))
+    max_posts = max(map(max, hours))
     for name, day in zip(DAYS, hours, strict=True):
-        cells = "".join(SHADES[-(-(len(SHADES) - 1) * posts // most)] * 2 for posts in day)
+        cells = "".join(SHADES[-(-(len(SHADES) - 1) * posts // max_posts)] * 2 for posts in day)
         console.print(Text(f"{name}  {cells}"), soft_wrap=True)
     console.print(Text("     0           6           12          18"), soft_wrap=True)
 

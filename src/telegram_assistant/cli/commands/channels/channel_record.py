@@ -37,10 +37,10 @@ def _print_record(channel: ChannelRecordResponse) -> None:
     if record is None:
         console.print("not counted yet; records are counted once a day, and every hour on the first day")
         return
-    taken = record.forwarded + record.copied
+    taken_posts = record.forwarded + record.copied
     for sentence in (
         f"first in {record.first} of {record.stories} stories",
-        f"{taken} of {record.posts} posts taken from others, {record.forwarded} of them forwards",
+        f"{taken_posts} of {record.posts} posts taken from others, {record.forwarded} of them forwards",
         f"{record.corrected} corrected openly, {record.edited} edited quietly",
         f"{record.deleted} deleted, {record.denied} denied later",
         f"since {record.since:%Y-%m-%d}, counted {record.counted_at:%Y-%m-%d %H:%M} UTC",

@@ -133,12 +133,12 @@ def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
     """Prints how many requests wait, why, and until when."""
     for waiting_kind in waiting:
         thing, things = THINGS[waiting_kind.kind]
-        count = (
+        summary = (
             f"1 {thing} waits" if waiting_kind.requests == 1 else f"{waiting_kind.requests:,} {things} wait"
         )
         end = waiting_kind.last.estimated_end
         until = f" Estimated end: {_format_moment(end, zone)}{_in_days(end)}." if end else ""
-        console.print(f"[yellow]{count}[/]: {words_of(waiting_kind.first.reason)}.{until}")
+        console.print(f"[yellow]{summary}[/]: {words_of(waiting_kind.first.reason)}.{until}")
     if any(
         waiting_kind.kind is RequestKind.USERNAME and _is_far(waiting_kind.last.estimated_end)
         for waiting_kind in waiting
@@ -251,13 +251,13 @@ def _print_summary(report: RequestReport) -> None:
     failed = [channel for channel in report.requested if channel.refused is None and report.failure(channel)]
     if done_count := states.count(RequestState.DONE):
         console.print(f"[green]{done_count:,} found so far[/]; they are followed.")
-    for what, some in (("refused", refused), ("failed", failed)):
-        for channel in some[:MAX_REASONS]:
+    for what, matching_channels in (("refused", refused), ("failed", failed)):
+        for channel in matching_channels[:MAX_REASONS]:
             complaints.print(
                 f"[red]{what}[/] {words_of(channel.written)}: {words_of(report.failure(channel))}"
             )
-        if len(some) > MAX_REASONS:
-            complaints.print(f"[red]{what}[/] and {len(some) - MAX_REASONS:,} more")
+        if len(matching_channels) > MAX_REASONS:
+            complaints.print(f"[red]{what}[/] and {len(matching_channels) - MAX_REASONS:,} more")
     print_waiting(report.waiting, report.zone)
     console.print("`tga channels requests` shows each of them.")
 

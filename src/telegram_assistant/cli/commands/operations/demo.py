@@ -76,13 +76,13 @@ def demo(
 
 
 def _remove(place: Path) -> None:
-    left = asyncio.run(remove_demo(place, environ=os.environ))
-    if left is None:
+    remaining_files = asyncio.run(remove_demo(place, environ=os.environ))
+    if remaining_files is None:
         console.print(f"There is no demo in {place}.")
-    elif left:
+    elif remaining_files:
         console.print(
             f"Removed the demo in {place}. These files are not part of it and were left there: "
-            f"{', '.join(left)}"
+            f"{', '.join(remaining_files)}"
         )
     else:
         console.print(f"Removed the demo in {place}.")

@@ -65,7 +65,7 @@ def graph() -> None:
         if assembled.graph_index is None:
             raise Rejected(Reason("graph_off_set_it", "the graph is off: set NEO4J_URI"))
         system = assembled.system
-        doing = rebuild_graph(
+        rebuild_run = rebuild_graph(
             index=assembled.graph_index,
             states=system.post_states,
             rebuilds=system.rebuilds,
@@ -73,7 +73,7 @@ def graph() -> None:
             owner=assembled.instance,
             stopping=asyncio.Event(),
         )
-        return await _rebuild(assembled, Projection.GRAPH, doing)
+        return await _rebuild(assembled, Projection.GRAPH, rebuild_run)
 
     rebuild = with_app(work, with_graph=True)
     console.print(f"{rebuild.done} posts are in the new graph, and queries use it.")
@@ -88,7 +88,7 @@ def text() -> None:
 
     async def work(assembled: App) -> Rebuild:
         system = assembled.system
-        doing = rebuild_text(
+        rebuild_run = rebuild_text(
             word_index=system.word_index,
             posts=system.posts,
             states=system.post_states,
@@ -96,7 +96,7 @@ def text() -> None:
             owner=assembled.instance,
             stopping=asyncio.Event(),
         )
-        return await _rebuild(assembled, Projection.TEXT, doing)
+        return await _rebuild(assembled, Projection.TEXT, rebuild_run)
 
     rebuild = with_app(work)
     console.print(f"The words of {rebuild.done} posts are in the new table, and searches use it.")
@@ -111,23 +111,25 @@ def stories() -> None:
 
     async def work(assembled: App) -> Rebuild:
         system = assembled.system
-        doing = rebuild_stories(
+        rebuild_run = rebuild_stories(
             builder=assembled.story_builder,
             states=system.post_states,
             rebuilds=system.rebuilds,
             owner=assembled.instance,
             stopping=asyncio.Event(),
         )
-        return await _rebuild(assembled, Projection.STORIES, doing)
+        return await _rebuild(assembled, Projection.STORIES, rebuild_run)
 
     rebuild = with_app(work)
     console.print(f"{rebuild.done} posts are grouped again.")
 
 
-async def _rebuild(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
+async def _rebuild(
+    assembled: App, projection: Projection, rebuild_run: Coroutine[None, None, object]
+) -> Rebuild:
     await request_rebuild(projection, rebuilds=assembled.system.rebuilds)
     await record_operation(assembled, "rebuild", f"/projections/{projection}")
-    task = asyncio.create_task(doing)
+    task = asyncio.create_task(rebuild_run)
     try:
         return await _watch(assembled, projection, task)
     finally:

@@ -72,8 +72,8 @@ def _print_status(response: SchedulerResponse) -> None:
         table.add_row(name, cell)
     console.print(table)
     for parked in response.parked:
-        when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
-        console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {escape(parked.reason)}")
+        pause_text = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
+        console.print(f"[yellow]parked[/] {escape(parked.title)} {pause_text}: {escape(parked.reason)}")
 
 
 @app.command()

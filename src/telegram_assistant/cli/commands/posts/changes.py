@@ -63,7 +63,7 @@ def changes(  # noqa: PLR0913, PLR0917 -- each is an option
         return
 
     async def answer(context: RequestContext) -> QuietChangesResponse:
-        of = (
+        followed_channel = (
             None
             if channel is None
             else (await find_followed(channel, followed=context.stores.followed)).channel_id
@@ -74,7 +74,7 @@ def changes(  # noqa: PLR0913, PLR0917 -- each is an option
             order=by,
             kind=only,
             meaning=what,
-            channel_id=of,
+            channel_id=followed_channel,
             limit=limit,
         )
 

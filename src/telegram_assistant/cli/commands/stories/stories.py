@@ -186,8 +186,8 @@ def _print_state(summary: StorySummaryResponse) -> None:
         console.print(Text(f"  {summary.state_at.astimezone(zone):%Y-%m-%d %H:%M}  {state}", style="green"))
         console.print(Text(f"  before: {summary.before.text}", style="dim"))
     if (latest := summary.latest) is not None:
-        when = f"{latest.posted_at.astimezone(zone):%Y-%m-%d %H:%M}"
-        console.print(Text(f"  latest ({when}, {latest.channel}): {latest.text}", style="green"))
+        latest_at = f"{latest.posted_at.astimezone(zone):%Y-%m-%d %H:%M}"
+        console.print(Text(f"  latest ({latest_at}, {latest.channel}): {latest.text}", style="green"))
 
 
 def _print_sentences(sentences: Sequence[CitedSentenceResponse]) -> None:
@@ -202,12 +202,12 @@ def _print_sentences(sentences: Sequence[CitedSentenceResponse]) -> None:
 def _describe_support(sentence: CitedSentenceResponse) -> str:
     if not isinstance(sentence, WordedSentenceResponse):
         return ""
-    repeating = len(sentence.post_ids) - sentence.wordings
+    repeated_count = len(sentence.post_ids) - sentence.wordings
     if sentence.wordings > 1:
         source = f", all after {sentence.source}" if sentence.source else ""
-        repeats = f", {repeating} repeat" if repeating else ""
+        repeats = f", {repeated_count} repeat" if repeated_count else ""
         return f" {sentence.wordings} in their own words{source}{repeats}"
-    return f" one wording, {repeating} repeat it" if repeating else " one channel so far"
+    return f" one wording, {repeated_count} repeat it" if repeated_count else " one channel so far"
 
 
 def _print_posts(posts: Sequence[StoryPostResponse]) -> None:

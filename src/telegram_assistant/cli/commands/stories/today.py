@@ -32,9 +32,11 @@ def today(
 
 
 def _print_today(response: TodayResponse) -> None:
-    new = [story for story in response.items if story.new_posts]
+    new_stories = [story for story in response.items if story.new_posts]
     console.print(
-        Text(f"{_count(len(new or response.items), 'story', 'stories')}, {_minutes(response.minutes)}")
+        Text(
+            f"{_count(len(new_stories or response.items), 'story', 'stories')}, {_minutes(response.minutes)}"
+        )
     )
     console.print(Text(_describe_tally(response.tally), style="dim"))
     if response.unread_alerts:
@@ -44,9 +46,9 @@ def _print_today(response: TodayResponse) -> None:
     console.print()
     if response.catch_up is not None and response.catch_up.items:
         away = _count(response.catch_up.days_away, "day", "days")
-        ended = _count(len(response.catch_up.items), "story", "stories")
+        ended_stories = _count(len(response.catch_up.items), "story", "stories")
         console.print(
-            Text(f"{away} away: {ended} ended, {_minutes(response.catch_up.minutes)}", style="bold")
+            Text(f"{away} away: {ended_stories} ended, {_minutes(response.catch_up.minutes)}", style="bold")
         )
         for story in response.catch_up.items:
             console.print(Text(f"  {_when(story.last_posted_at)}  {story.headline or '(no text)'}"))

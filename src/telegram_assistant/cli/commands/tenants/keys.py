@@ -132,7 +132,7 @@ def _print_keys(response: KeysResponse) -> None:
             if key.expires_at
             else "[green]valid[/]"
         )
-        used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
+        last_used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
         parent = escape(names.get(key.parent_key_id, str(key.parent_key_id))) if key.parent_key_id else "–"
         table.add_row(
             str(key.key_id),
@@ -141,7 +141,7 @@ def _print_keys(response: KeysResponse) -> None:
             ", ".join(key.scopes),
             escape(key.created_by),
             parent,
-            used,
+            last_used,
             state,
         )
     console.print(table)

@@ -100,10 +100,12 @@ def pull(
 def list_models(as_json: AsJson = False) -> None:
     """List installed models, and show which one is in use."""
     settings = group_or_exit(AiSettings)
-    used = settings.embeddings_model_in_force
+    current_model = settings.embeddings_model_in_force
     models = ModelsResponse(
         items=[
-            ModelResponse(name=model.card.name, size_bytes=model.size_bytes, in_use=model.card.name == used)
+            ModelResponse(
+                name=model.card.name, size_bytes=model.size_bytes, in_use=model.card.name == current_model
+            )
             for model in list_installed(settings.models)
         ]
     )

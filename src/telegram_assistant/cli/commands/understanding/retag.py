@@ -48,18 +48,18 @@ def retag(
             console.print(f"All posts of the last {days} days have tags of the current version.")
             return
         await _show(assembled, outdated)
-        again, paid_posts = 0, 0
+        requeued, paid_posts = 0, 0
         for outdated_channel in track(outdated, description="channels", console=complaints, transient=True):
             order = await tag_channel_again(
                 outdated_channel.channel_id, replays=replays, since=since, is_paid=yes
             )
-            again += order.local
+            requeued += order.local
             paid_posts += order.by_provider
         await record_operation(
-            assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=paid_posts
+            assembled, "retag", "/posts", days=days, channel_id=channel, posts=requeued, paid_posts=paid_posts
         )
         console.print(
-            f"{again:,} posts go through the pipeline again, after all new posts; "
+            f"{requeued:,} posts go through the pipeline again, after all new posts; "
             "`tga streams` shows the progress."
         )
         if yes:

@@ -260,13 +260,13 @@ class Logins:
     async def forget_stranger(self, account_id: AccountId) -> None:
         """Deletes the account of an unfinished login. An account with a login stays."""
         async with self._transactions.begin() as connection:
-            gone = "account_id = $1 AND user_id IS NULL AND session IS NULL"
+            condition = "account_id = $1 AND user_id IS NULL AND session IS NULL"
             await connection.execute(
                 "UPDATE login_attempts SET account_id = NULL WHERE account_id = $1 AND EXISTS (SELECT 1 "
-                f"FROM telegram_accounts WHERE {gone})",
+                f"FROM telegram_accounts WHERE {condition})",
                 account_id,
             )
-            await connection.execute(f"DELETE FROM telegram_accounts WHERE {gone}", account_id)
+            await connection.execute(f"DELETE FROM telegram_accounts WHERE {condition}", account_id)
 
     async def identify(self, account_id: AccountId, owner: Owner) -> None:
         """Stores the account's Telegram user.

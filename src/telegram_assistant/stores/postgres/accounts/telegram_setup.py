@@ -1,4 +1,4 @@
-"""What connects the installation to Telegram: tenants see how far it is,
+"""The installation's connection to Telegram: tenants see how far it is,
 the operator's tenant enters secrets, only ingest reads them.
 """
 

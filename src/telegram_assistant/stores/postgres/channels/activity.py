@@ -1,4 +1,4 @@
-"""What followed channels posted, when, and how soon it was stored;
+"""Posts of followed channels by hour, and how soon they were stored;
 and which of the tenant's own accounts can open a channel.
 """
 

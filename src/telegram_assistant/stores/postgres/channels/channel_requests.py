@@ -226,7 +226,7 @@ class ChannelRequests:
                 "SELECT * FROM accounts_for_requests($1)",
                 sorted({budget_of(method).method for method in METHODS.values()}),
             )
-            beside = await connection.fetchrow("SELECT * FROM beside_requests()")
+            other_requests = await connection.fetchrow("SELECT * FROM beside_requests()")
         accounts: dict[int, tuple[bool, bool]] = {}
         limits: defaultdict[int, dict[str, SavedMeter]] = defaultdict(dict)
         for row in rows:
@@ -239,12 +239,12 @@ class ChannelRequests:
                     pace=row["pace"],
                     pace_age_seconds=row["pace_age_seconds"],
                 )
-        assert beside is not None  # an aggregate always returns a row
+        assert other_requests is not None  # an aggregate always returns a row
         serving = tuple(
             ServingAccount(is_own, is_running, limits[number])
             for number, (is_own, is_running) in accounts.items()
         )
-        return Capacity(serving, beside["tenants"], beside["has_previews"])
+        return Capacity(serving, other_requests["tenants"], other_requests["has_previews"])
 
     async def _fetch(self, query: str, *values: object) -> tuple[ChannelRequest, ...]:
         async with self._transactions.begin() as connection:

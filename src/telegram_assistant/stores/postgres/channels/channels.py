@@ -342,9 +342,11 @@ class Followed:
         """Like `leave`, for several channels. Returns how many of them the tenant followed."""
         async with self._transactions.begin() as connection:
             query = "DELETE FROM subscriptions WHERE channel_id = ANY($1) RETURNING channel_id"
-            left = sorted(row["channel_id"] for row in await connection.fetch(query, list(channel_ids)))
-            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in left])
-        return len(left)
+            left_channels = sorted(
+                row["channel_id"] for row in await connection.fetch(query, list(channel_ids))
+            )
+            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in left_channels])
+        return len(left_channels)
 
     async def _fetch(self, query: str, *values: object) -> tuple[FollowedChannel, ...]:
         async with self._transactions.begin() as connection:

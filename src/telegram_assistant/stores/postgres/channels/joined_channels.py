@@ -141,10 +141,10 @@ class JoinedListings:
                 account_id,
                 request_id,
             )
-            listed: int = await connection.fetchval(
+            listed_count: int = await connection.fetchval(
                 "SELECT count(*) FROM joined_channels WHERE account_id = $1", account_id
             )
-        return listed
+        return listed_count
 
     async def find(self, tenant_id: TenantId, channel_id: ChannelId) -> ListedChannelAccess | None:
         """The channel in the tenant's newest list that has it."""

@@ -1,4 +1,4 @@
-"""What became of a tenant's requests to follow: counts, lines that were answered at once,
+"""Results of a tenant's requests to follow: counts, lines that were answered at once,
 and requests that are tried again.
 """
 

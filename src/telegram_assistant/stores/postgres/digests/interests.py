@@ -1,4 +1,4 @@
-"""What interests people."""
+"""Topics that interest people, and their feedback."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a person saves and mutes, and when they were here."""
+"""Posts and channels that a person saved or muted, and their last visits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -238,8 +238,8 @@ class Reading:
     async def count_new(self, scope: ReadingScope, *, since: datetime) -> int:
         """How many recent posts were stored since then, as far as it is worth counting."""
         async with self._transactions.begin() as connection:
-            counted: int = await connection.fetchval(NEW_SINCE, scope.folder, scope.channel_id, since)
-        return counted
+            new_count: int = await connection.fetchval(NEW_SINCE, scope.folder, scope.channel_id, since)
+        return new_count
 
     async def tally(self, scope: ReadingScope, *, since: datetime) -> PostTally:
         """The posts that were stored since then in channels that the person does not mute."""

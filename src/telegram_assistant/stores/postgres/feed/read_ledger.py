@@ -1,4 +1,4 @@
-"""What a person has read, as ranges of message ids per channel, with the last changes to undo."""
+"""Posts that a person has read, as ranges of message ids per channel, with the last changes to undo."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

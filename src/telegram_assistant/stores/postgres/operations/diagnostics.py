@@ -77,7 +77,7 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
         asked_at = datetime.now(UTC)
         server_time: datetime = await connection.fetchval("SELECT clock_timestamp()")
         version = str(await connection.fetchval("SHOW server_version")).split()[0]
-        where = location_of(settings.url)
+        location = location_of(settings.url)
         findings = [
             ok(
                 SUBJECT,
@@ -86,17 +86,19 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
                     "{program} {version} at {where}",
                     program="PostgreSQL",
                     version=version,
-                    where=where,
+                    where=location,
                 ),
             )
         ]
         if connection.get_server_version().major < OLDEST_VERSION:
-            what = Reason(
+            reason = Reason(
                 "program_too_old", "{program} {version} is too old", program="PostgreSQL", version=version
             )
             findings.append(
                 bad(
-                    f"{SUBJECT} version", what, remedy=Reason("update_postgres", "use PostgreSQL 15 or newer")
+                    f"{SUBJECT} version",
+                    reason,
+                    remedy=Reason("update_postgres", "use PostgreSQL 15 or newer"),
                 )
             )
         size = size_in_words(await connection.fetchval("SELECT pg_database_size(current_database())"))
@@ -126,16 +128,16 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
             return wrong
         newer = await _newer_schema(connection, ROLES_OF[DatabaseLogin.API])
         if not await may_take(connection, SYSTEM):
-            what = Reason(
+            reason = Reason(
                 "login_only_requests",
                 "{login} serves requests only; worker and ingest need DATABASE_SYSTEM_URL and "
                 "DATABASE_INGEST_URL",
                 login=name,
             )
-            return [*newer, ok(subject, what)]
+            return [*newer, ok(subject, reason)]
     finally:
         await connection.close(timeout=5)
-    what = Reason(
+    reason = Reason(
         "login_does_everything",
         "{login} does everything, so a vulnerability in the API exposes every tenant and the sealed sessions",
         login=name,
@@ -145,7 +147,7 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
         "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; a single-person "
         "installation can do without",
     )
-    return [*newer, warning(subject, what, remedy=remedy)]
+    return [*newer, warning(subject, reason, remedy=remedy)]
 
 
 async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> list[Finding]:
@@ -160,34 +162,36 @@ async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> li
         if wrong:
             return wrong
         newer = await _newer_schema(connection, wanted_roles) if login is DatabaseLogin.API else []
-        more = sorted(await load_granted_roles(connection, name) - wanted_roles)
+        extra_roles = sorted(await load_granted_roles(connection, name) - wanted_roles)
     finally:
         await connection.close(timeout=5)
-    if more:
-        what = Reason(
+    if extra_roles:
+        reason = Reason(
             "login_too_strong",
             "the login {login} must not be able to become {roles}",
             login=name,
-            roles=", ".join(more),
+            roles=", ".join(extra_roles),
         )
         return [
             *newer,
             bad(
-                subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it removes this right")
+                subject,
+                reason,
+                remedy=Reason("migrate_takes_away", "run `tga migrate`: it removes this right"),
             ),
         ]
     shared = [
         other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name
     ]
     if shared:
-        what = Reason(
+        reason = Reason(
             "login_is_shared", "{login} is also the login of {others}", login=name, others=", ".join(shared)
         )
         return [
             *newer,
             warning(
                 subject,
-                what,
+                reason,
                 remedy=Reason("own_login", "set {variable} to a login of its own", variable=login.variable),
             ),
         ]
@@ -198,7 +202,10 @@ async def _connect(
     settings: DatabaseSettings, login: DatabaseLogin
 ) -> "asyncpg.Connection[asyncpg.Record] | Finding":
     url = settings.url_of(login)
-    where, subject = location_of(url), SUBJECT if login is DatabaseLogin.API else f"{SUBJECT} {login.value}"
+    location, subject = (
+        location_of(url),
+        SUBJECT if login is DatabaseLogin.API else f"{SUBJECT} {login.value}",
+    )
     try:
         return await asyncpg.connect(url.get_secret_value(), timeout=5, command_timeout=5)
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
@@ -210,28 +217,28 @@ async def _connect(
         )
         return bad(
             subject,
-            Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=where),
+            Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=location),
             remedy=remedy,
         )
     except asyncpg.InvalidCatalogNameError:
-        what = Reason("no_such_database", "there is no such database at {where}", where=where)
+        reason = Reason("no_such_database", "there is no such database at {where}", where=location)
         return bad(
             subject,
-            what,
+            reason,
             remedy=Reason(
                 "create_database", "create it (createdb), or correct {variable}", variable=login.variable
             ),
         )
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        what = Reason(
+        reason = Reason(
             "postgres_at_silent",
             "PostgreSQL at {where} does not answer ({error})",
-            where=where,
+            where=location,
             error=type(error).__name__,
         )
         return bad(
             subject,
-            what,
+            reason,
             remedy=Reason(
                 "start_postgres", "start PostgreSQL, or correct {variable}", variable=login.variable
             ),
@@ -266,29 +273,29 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
         "it creates the plain one",
         variable=login.variable,
     )
-    what = Reason(
+    reason = Reason(
         "login_passes_separation",
         "the login {login} has {right}, so tenants are not separated",
         login=row["rolname"],
         right=rights[0],
     )
-    return [bad(subject, what, remedy=remedy)]
+    return [bad(subject, reason, remedy=remedy)]
 
 
 async def _schema(connection: Connection, wanted_roles: frozenset[str]) -> list[Finding]:
     missing = [role for role in sorted(wanted_roles) if not await may_take(connection, role)]
     if missing:
-        what = Reason("login_lacks_roles", "the login may not act as {roles}", roles=", ".join(missing))
-        return [bad(f"{SUBJECT} roles", what, remedy=MIGRATE)]
+        reason = Reason("login_lacks_roles", "the login may not act as {roles}", roles=", ".join(missing))
+        return [bad(f"{SUBJECT} roles", reason, remedy=MIGRATE)]
     schema = await load_schema(connection, role=min(wanted_roles - {TENANT}))
     if schema.is_behind:
-        what = Reason(
+        reason = Reason(
             "schema_behind",
             "the schema is at {revision}, this version needs {head}",
             revision=schema.revision or "–",
             head=schema.head,
         )
-        return [bad(f"{SUBJECT} schema", what, remedy=MIGRATE)]
+        return [bad(f"{SUBJECT} schema", reason, remedy=MIGRATE)]
     return []
 
 

@@ -107,7 +107,7 @@ class Members:
             MemberThing(ThingKind(row["kind"]), row["name"], row["detail"], row["created_at"]) for row in rows
         )
 
-    async def invite(self, token: str, role: MemberRole, *, session: str, lasts: timedelta) -> UUID | None:
+    async def invite(self, token: str, role: MemberRole, *, session: str, lifetime: timedelta) -> UUID | None:
         """Returns None if `session` is not the token of an owner's session,
         or as many invitations are open as may be.
         """
@@ -117,7 +117,7 @@ class Members:
                 session,
                 hash_of(token),
                 role.value,
-                lasts,
+                lifetime,
                 MAX_OPEN_INVITATIONS,
             )
         return invitation

@@ -144,8 +144,8 @@ class People:
     async def end_other_sessions(self, token: str) -> int:
         """Ends all sessions of the person but this one. Returns how many."""
         async with self._transactions.begin() as connection:
-            ended: int = await connection.fetchval("SELECT end_sessions($1, NULL)", token)
-        return ended
+            ended_count: int = await connection.fetchval("SELECT end_sessions($1, NULL)", token)
+        return ended_count
 
     async def sessions(self, token: str) -> tuple[OpenSession, ...]:
         """All open sessions of the person whose session this is."""
@@ -161,10 +161,10 @@ class People:
         None if the old password is not proven; who has none yet proves nothing.
         """
         async with self._transactions.begin() as connection:
-            ended: int | None = await connection.fetchval(
+            ended_count: int | None = await connection.fetchval(
                 "SELECT set_password($1, $2, $3, $4)", token, old_proof, verifier.parameters, verifier.digest
             )
-        return ended
+        return ended_count
 
     async def set_preferences(self, token: str, chosen: Preferences) -> None:
         async with self._transactions.begin() as connection:

@@ -1,4 +1,4 @@
-"""What waits in PostgreSQL, the last runs of jobs, and parked channels, over all tenants.
+"""The backlog in PostgreSQL, the last runs of jobs, and parked channels, over all tenants.
 
 For the operator.
 """

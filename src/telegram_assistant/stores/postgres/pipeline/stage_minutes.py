@@ -1,4 +1,4 @@
-"""What each stage did in each minute of the last day."""
+"""Counts of each stage for each minute of the last day."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

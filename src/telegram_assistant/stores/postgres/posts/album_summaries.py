@@ -71,11 +71,15 @@ async def _load(
         return None
     alive = await connection.fetch(ALIVE, channel_id, album["message_ids"])
     items = [row["message_id"] for row in alive] or album["message_ids"]
-    seen: dict[int, dict[Tier, Mapping[str, Json]]] = {}
+    results_by_post: dict[int, dict[Tier, Mapping[str, Json]]] = {}
     for row in await connection.fetch(SEEN, channel_id, items):
-        seen.setdefault(row["message_id"], {})[Tier(row["tier"])] = json.loads(row["data"])
+        results_by_post.setdefault(row["message_id"], {})[Tier(row["tier"])] = json.loads(row["data"])
     return KnownAlbum(
-        album["revision"], album["assembled_revision"], album["closed_at"] is not None, tuple(items), seen
+        album["revision"],
+        album["assembled_revision"],
+        album["closed_at"] is not None,
+        tuple(items),
+        results_by_post,
     )
 
 

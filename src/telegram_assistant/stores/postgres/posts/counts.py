@@ -34,12 +34,12 @@ class Counts:
 
     async def keep(self, posts: Sequence[Post], *, seen_at: datetime) -> None:
         """Stores the counts of these posts as they were read at `seen_at`."""
-        seen = {
+        counted_posts = {
             post.id: (post, counts) for post in posts if isinstance(counts := post.facts.get("counts"), dict)
         }
-        if not seen:
+        if not counted_posts:
             return
-        rows = list(seen.values())
+        rows = list(counted_posts.values())
         columns = [[counts.get(name) for _, counts in rows] for name in ("views", "forwards", "replies")]
         reactions = [
             to_json(counts["reactions"]).decode() if counts.get("reactions") else None for _, counts in rows

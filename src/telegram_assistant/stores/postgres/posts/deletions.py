@@ -70,8 +70,8 @@ def _covered_by_page(low: str, high: str, asked_at: str, is_newest: str) -> str:
 
     No post lies above the newest page, except one so young that Telegram may not show it yet.
     """
-    above = f"{is_newest}::bool AND stored_at < {asked_at}::timestamptz - interval '1 minute'"
-    return f"message_id >= {low} AND stored_at < {asked_at} AND (message_id <= {high} OR {above})"
+    is_above_newest = f"{is_newest}::bool AND stored_at < {asked_at}::timestamptz - interval '1 minute'"
+    return f"message_id >= {low} AND stored_at < {asked_at} AND (message_id <= {high} OR {is_above_newest})"
 
 
 ABSENT = f"""

@@ -1,4 +1,4 @@
-"""Who forwards whom, for one tenant, answered by PostgreSQL;
+"""Forwards between channels, for one tenant, answered by PostgreSQL;
 and the part of the graph that a tenant may see.
 """
 

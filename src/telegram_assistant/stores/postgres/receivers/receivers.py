@@ -65,7 +65,7 @@ class Receivers:
             await connection.execute(SEND_CODE, new.receiver_id)
         return True
 
-    async def replace_secret(self, receiver_id: UUID, sealed: str, *, lasts: timedelta) -> bool:
+    async def replace_secret(self, receiver_id: UUID, sealed: str, *, lifetime: timedelta) -> bool:
         """The secret until now stays valid for so long; earlier ones end.
 
         Returns False if there is no such webhook.
@@ -79,7 +79,9 @@ class Receivers:
                 "DELETE FROM receiver_secrets WHERE receiver_id = $1 AND ends_at IS NOT NULL", receiver_id
             )
             await connection.execute(
-                "UPDATE receiver_secrets SET ends_at = now() + $2 WHERE receiver_id = $1", receiver_id, lasts
+                "UPDATE receiver_secrets SET ends_at = now() + $2 WHERE receiver_id = $1",
+                receiver_id,
+                lifetime,
             )
             await connection.execute(INSERT_SEALED, receiver_id, sealed)
         return True

@@ -308,10 +308,10 @@ class WordSearch:
 
     async def mark_words(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the matched words, in any of their forms."""
-        plain = [text.replace(BEGINS, "").replace(ENDS, "")[:MAX_MARKED_LENGTH] for text in texts]
+        plain_texts = [text.replace(BEGINS, "").replace(ENDS, "")[:MAX_MARKED_LENGTH] for text in texts]
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                MARKED, plain, words, f"HighlightAll=true, StartSel={BEGINS}, StopSel={ENDS}"
+                MARKED, plain_texts, words, f"HighlightAll=true, StartSel={BEGINS}, StopSel={ENDS}"
             )
         return tuple(row["marked"] for row in rows)
 

@@ -28,7 +28,7 @@ class PublicLinks:
         return tuple(PublicLink(**{**dict(row), "kind": PublicLinkKind(row["kind"])}) for row in rows)
 
     async def create(
-        self, token: str, kind: PublicLinkKind, subject: str, *, lasts: timedelta
+        self, token: str, kind: PublicLinkKind, subject: str, *, lifetime: timedelta
     ) -> PublicLink | None:
         """Stores the hash of the token, and forgets links that have ended. Returns None if the person may
         change nothing in the tenant, or has as many links as they may have.
@@ -47,7 +47,7 @@ class PublicLinks:
                 hash_of(token),
                 kind.value,
                 subject,
-                lasts,
+                lifetime,
             )
         return None if row is None else PublicLink(**{**dict(row), "kind": PublicLinkKind(row["kind"])})
 

@@ -31,7 +31,7 @@ async def attach(connection: Connection, load_weighed_posts: Collection[WeighedP
                 links[post].append(link)
     ends = {end for its in links.values() for link in its for end in (link.post, link.other)}
     before = await load_known_posts(connection, ends | own.keys())
-    stories = {post: known.story_id for post, known in before.items() if post not in own}
+    stories = {post: earlier_post.story_id for post, earlier_post in before.items() if post not in own}
     kinds = dict[PostId, str]()
     for weighed in sorted(own.values(), key=lambda post: (post.posted_at, post.post)):
         scores: dict[StoryId, float] = defaultdict(float)
@@ -60,8 +60,8 @@ async def attach(connection: Connection, load_weighed_posts: Collection[WeighedP
             for post in posts
         ],
     )
-    left = {before[post].story_id for post in posts if post in before}
-    await put_stories(connection, left | {stories[post] for post in posts})
+    left_stories = {before[post].story_id for post in posts if post in before}
+    await put_stories(connection, left_stories | {stories[post] for post in posts})
     return [
         Grouped(post, stories[post], StoryChange.JOINED if post in kinds else StoryChange.CREATED)
         for post in posts

@@ -1,4 +1,4 @@
-"""What shows that channels have one owner: texts that a tenant sees in several of them, and signatures."""
+"""Signs that channels have one owner: texts that a tenant sees in several of them, and signatures."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

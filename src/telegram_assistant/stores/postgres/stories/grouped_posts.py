@@ -1,4 +1,4 @@
-"""What is known of posts that are grouped: their stories, and what became of them."""
+"""Grouped posts: their stories, and how grouping changed them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -124,8 +124,8 @@ async def put_stories(connection: Connection, story_ids: Iterable[StoryId]) -> N
 
 
 def ids_of(posts: Iterable[PostId]) -> tuple[list[int], list[int]]:
-    listed = list(posts)
-    return [post.channel_id for post in listed], [post.message_id for post in listed]
+    listed_posts = list(posts)
+    return [post.channel_id for post in listed_posts], [post.message_id for post in listed_posts]
 
 
 def id_of(row: asyncpg.Record) -> PostId:

@@ -100,7 +100,7 @@ class StoryGroups:
         and what became of them.
         """
         async with self._transactions.begin() as connection:
-            known = await load_known_posts(connection, posts)
+            known_posts = await load_known_posts(connection, posts)
         return {
             post: (
                 known_post.terms_hash,
@@ -108,7 +108,7 @@ class StoryGroups:
                     post, known_post.story_id, StoryChange.JOINED if known_post.link else StoryChange.CREATED
                 ),
             )
-            for post, known_post in known.items()
+            for post, known_post in known_posts.items()
         }
 
     @asynccontextmanager
@@ -148,16 +148,18 @@ class GroupingBatch:
         await remove_terms(connection, posts)
         later = await later_posts(connection, posts, weights)
         await put_terms(connection, posts, weights)
-        new: dict[PostId, int] = {}
+        new_counts: dict[PostId, int] = {}
         for weighed in posts:
             for other in later[weighed.post]:
-                new[other.post] = new.get(other.post, 0) + (not weighed.is_private)
-        before = await found_counts(connection, new)
-        crowded = {post for post, count in before.items() if count + new[post] > MAX_FOUND}
-        linked = {link.post for link in await load_links(connection, list(own)) if not link.kind.is_certain}
-        again = set(sorted((crowded | linked) - own)[: MAX_AGAIN + AGAIN_EACH * len(own)])
-        await add_found_counts(connection, {post: count for post, count in new.items() if count})
-        repeated = tuple(await load_weighed_posts(connection, again, weights))
+                new_counts[other.post] = new_counts.get(other.post, 0) + (not weighed.is_private)
+        before = await found_counts(connection, new_counts)
+        crowded = {post for post, count in before.items() if count + new_counts[post] > MAX_FOUND}
+        linked_posts = {
+            link.post for link in await load_links(connection, list(own)) if not link.kind.is_certain
+        }
+        regrouped = set(sorted((crowded | linked_posts) - own)[: MAX_AGAIN + AGAIN_EACH * len(own)])
+        await add_found_counts(connection, {post: count for post, count in new_counts.items() if count})
+        repeated = tuple(await load_weighed_posts(connection, regrouped, weights))
         earlier = await earlier_posts(connection, (*posts, *repeated), weights)
         return Surroundings(
             {
@@ -205,8 +207,8 @@ async def _write(
 ) -> list[Grouped]:
     own = {comparison.post.post: comparison.post for comparison in compared}
     moments = _moments(links) | {post: weighed.posted_at for post, weighed in own.items()}
-    known = await load_known_posts(connection, [*moments, *seeds])
-    stored = await stored_posts(connection, {*moments, *known})
+    known_posts = await load_known_posts(connection, [*moments, *seeds])
+    stored = await stored_posts(connection, {*moments, *known_posts})
     private = {post for post, stored_post in stored.items() if stored_post.is_private} | {
         post for post, weighed in own.items() if weighed.is_private
     }
@@ -219,7 +221,7 @@ async def _write(
     ]
     assigned = assign(
         present,
-        {post: known_post.story_id for post, known_post in known.items() if post in times},
+        {post: known_post.story_id for post, known_post in known_posts.items() if post in times},
         lambda: StoryId(uuid4()),
     )
     kinds, bursting = _kinds(assigned, links), _bursting(assigned, times)
@@ -227,11 +229,15 @@ async def _write(
         post
         for post, story_id in sorted(assigned.stories.items())
         if post in own
-        or post not in known
-        or _row(known[post]) != (story_id, kinds.get(post), post in bursting)
+        or post not in known_posts
+        or _row(known_posts[post]) != (story_id, kinds.get(post), post in bursting)
     ]
     hashes = {
-        post: own[post].terms_hash if post in own else known[post].terms_hash if post in known else 0
+        post: own[post].terms_hash
+        if post in own
+        else known_posts[post].terms_hash
+        if post in known_posts
+        else 0
         for post in changed
     }
     await put_members(
@@ -248,16 +254,16 @@ async def _write(
             for post in changed
         ],
     )
-    left = {known[post].story_id for post in changed if post in known}
-    await put_stories(connection, left | {assigned.stories[post] for post in changed})
+    left_stories = {known_posts[post].story_id for post in changed if post in known_posts}
+    await put_stories(connection, left_stories | {assigned.stories[post] for post in changed})
     await _merge_stories(connection, assigned)
     if announce_moved:
         newest = max(weighed.posted_at for weighed in own.values())
-        moved = _split_off(known, assigned) - own.keys()
+        moved = _split_off(known_posts, assigned) - own.keys()
         await _announce(
             connection, assigned, {post for post in moved if times[post] > newest - ANNOUNCED_AFTER_SPLIT}
         )
-    return _changes(compared, known, assigned, kinds)
+    return _changes(compared, known_posts, assigned, kinds)
 
 
 def _moments(links: Iterable[Link]) -> dict[PostId, datetime]:

@@ -170,12 +170,14 @@ async def _tag_names(connection: Connection) -> TagNames:
 
 
 async def _posts(connection: Connection, post_ids: Iterable[PostId]) -> dict[PostId, MentioningPost]:
-    wanted = sorted(post_ids)
+    sorted_ids = sorted(post_ids)
     rows = (
         await connection.fetch(
-            POSTS, [post_id.channel_id for post_id in wanted], [post_id.message_id for post_id in wanted]
+            POSTS,
+            [post_id.channel_id for post_id in sorted_ids],
+            [post_id.message_id for post_id in sorted_ids],
         )
-        if wanted
+        if sorted_ids
         else []
     )
     posts = [

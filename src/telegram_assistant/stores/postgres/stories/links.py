@@ -48,18 +48,19 @@ async def remove_links(
 
     Posts whose terms were forgotten keep theirs.
     """
-    known = await found_counts(connection, {end for link in links for end in (link.post, link.other)})
-    gone = [
+    post_counts = await found_counts(connection, {end for link in links for end in (link.post, link.other)})
+    removed_links = [
         link
         for link in links
         if (
             link.post in arrived
             if link.kind.is_certain
-            else {link.post, link.other} <= known.keys() and (link.post in compared or link.other in arrived)
+            else {link.post, link.other} <= post_counts.keys()
+            and (link.post in compared or link.other in arrived)
         )
     ]
     await connection.execute(
-        UNLINK, *ids_of(link.post for link in gone), *ids_of(link.other for link in gone)
+        UNLINK, *ids_of(link.post for link in removed_links), *ids_of(link.other for link in removed_links)
     )
 
 
@@ -147,8 +148,8 @@ async def connected_links(connection: Connection, seeds: Collection[PostId]) -> 
     """Every link in the parts of the graph that these posts belong to, through private posts, too;
     None if there are too many posts.
     """
-    most = MAX_CONNECTED + CONNECTED_EACH * len(seeds)
-    reached = [id_of(row) for row in await connection.fetch(REACHED, *ids_of(seeds), most + 1)]
-    if len(reached) > most:
+    max_posts = MAX_CONNECTED + CONNECTED_EACH * len(seeds)
+    reached = [id_of(row) for row in await connection.fetch(REACHED, *ids_of(seeds), max_posts + 1)]
+    if len(reached) > max_posts:
         return None
     return list({(link.post, link.other): link for link in await load_links(connection, reached)}.values())

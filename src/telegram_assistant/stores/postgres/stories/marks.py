@@ -119,7 +119,7 @@ class StoryFollowers:
         at. Returns how many are new: repeating it raises none twice.
         """
         async with self._transactions.begin() as connection:
-            raised: int = await connection.fetchval(
+            alert_count: int = await connection.fetchval(
                 RAISE,
                 story.tenant_id,
                 story.user_id,
@@ -137,7 +137,7 @@ class StoryFollowers:
                 story.post_id.message_id,
                 story.changed_at,
             )
-        return raised
+        return alert_count
 
 
 CHANGED = f"""

@@ -57,9 +57,9 @@ async def earlier_posts(
     earlier: list[list[WeighedPost]] = [[] for _ in posts]
     counts = [0] * len(posts)
     own = {(post.post.channel_id, post.post.message_id): post for post in posts}
-    known = own | await terms_at(connection, {row[2:4] for row in rows} - own.keys(), weights)
+    terms_by_place = own | await terms_at(connection, {row[2:4] for row in rows} - own.keys(), weights)
     for place, is_private, channel_id, message_id, count in rows:
-        if (other := known.get((channel_id, message_id))) is not None:
+        if (other := terms_by_place.get((channel_id, message_id))) is not None:
             earlier[place - 1].append(other)
         if not is_private:
             counts[place - 1] = count
@@ -81,9 +81,9 @@ async def later_posts(
             keys_of(post, weights) | dict.fromkeys(mentioning_key(post), MENTION_WEIGHT) for post in late
         ]
         rows = await connection.fetch(FIND_LATER, *_questions(late, weighted_terms), NEWEST, MIN_VOTES)
-        known = await terms_at(connection, {row[1:3] for row in rows}, weights)
+        terms_by_place = await terms_at(connection, {row[1:3] for row in rows}, weights)
         for place, channel_id, message_id in rows:
-            if (other := known.get((channel_id, message_id))) is not None:
+            if (other := terms_by_place.get((channel_id, message_id))) is not None:
                 later[late[place - 1].post].append(other)
     return later
 

@@ -184,18 +184,22 @@ async def load_weighed_posts(
     connection: Connection, posts: Iterable[PostId], weights: TermWeights
 ) -> list[WeighedPost]:
     """Those whose terms are still stored, in the order of their ids."""
-    known = await terms_at(connection, {(post.channel_id, post.message_id) for post in posts}, weights)
-    return [known[place] for place in sorted(known)]
+    terms_by_place = await terms_at(
+        connection, {(post.channel_id, post.message_id) for post in posts}, weights
+    )
+    return [terms_by_place[place] for place in sorted(terms_by_place)]
 
 
 async def terms_at(
     connection: Connection, posts: Iterable[tuple[int, int]], weights: TermWeights
 ) -> dict[tuple[int, int], WeighedPost]:
     """The same by channel and message."""
-    wanted = sorted(posts)
+    sorted_posts = sorted(posts)
     rows = (
-        await connection.fetch(TERMS, [channel for channel, _ in wanted], [message for _, message in wanted])
-        if wanted
+        await connection.fetch(
+            TERMS, [channel for channel, _ in sorted_posts], [message for _, message in sorted_posts]
+        )
+        if sorted_posts
         else []
     )
     return {row[:2]: _weighed_post_of(row, weights) for row in rows}

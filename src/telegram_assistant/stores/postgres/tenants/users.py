@@ -82,7 +82,7 @@ class Users:
         return True
 
     async def make_login_link(
-        self, user_id: UserId, token: str, *, created_by: str, lasts: timedelta
+        self, user_id: UserId, token: str, *, created_by: str, lifetime: timedelta
     ) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -91,5 +91,5 @@ class Users:
                 hash_of(token),
                 user_id,
                 created_by,
-                lasts,
+                lifetime,
             )

@@ -173,16 +173,16 @@ class Spending:
             if not reserved:
                 return
             owed = split_amount(outcome.amount, [row["tenant_id"] for row in reserved])
-            back = sorted(
+            refunds = sorted(
                 (row["tenant_id"], row["month"], owed[row["tenant_id"]], row["micro"], row["tokens"])
                 for row in reserved
             )
             await connection.execute(
                 GIVE_BACK,
-                [tenant_id for tenant_id, *_ in back],
-                [month for _, month, *_ in back],
-                [micro - amount.micro for _, _, amount, micro, _ in back],
-                [tokens - amount.tokens for _, _, amount, _, tokens in back],
+                [tenant_id for tenant_id, *_ in refunds],
+                [month for _, month, *_ in refunds],
+                [micro - amount.micro for _, _, amount, micro, _ in refunds],
+                [tokens - amount.tokens for _, _, amount, _, tokens in refunds],
             )
             await connection.execute(
                 NOTE,

@@ -110,11 +110,11 @@ class Vocabularies:
     async def _establish_tags(
         connection: Connection, languages: Sequence[object], tags: Sequence[object]
     ) -> tuple[str, ...]:
-        counted = await connection.fetch(COUNT, languages, tags)
-        established = [row for row in counted if is_established(Support(row["channels"], row["texts"]))]
+        tag_counts = await connection.fetch(COUNT, languages, tags)
+        established = [row for row in tag_counts if is_established(Support(row["channels"], row["texts"]))]
         for state, some in (
             (TagState.ACTIVE, established),
-            (TagState.PROPOSED, [row for row in counted if row not in established]),
+            (TagState.PROPOSED, [row for row in tag_counts if row not in established]),
         ):
             columns = [[row[name] for row in some] for name in ("lang", "tag", "topic", "texts", "channels")]
             await connection.execute(NOTE, *columns, state.value)

@@ -48,7 +48,7 @@ class WatchMatching:
         """
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", ALERTING)
-            raised: int = await connection.fetchval(
+            alert_count: int = await connection.fetchval(
                 MATCH,
                 [post.post.channel_id for post in posts],
                 [post.post.message_id for post in posts],
@@ -56,7 +56,7 @@ class WatchMatching:
                 [post.lang for post in posts],
                 [bits_of(post.has) for post in posts],
             )
-        return raised
+        return alert_count
 
     async def raise_silences(self, now: datetime) -> int:
         """Raises an alert for each channel that is silent for as long as a watch says, once for each silence.
@@ -65,8 +65,8 @@ class WatchMatching:
         A channel that has not been read since counts as unknown, not as silent.
         """
         async with self._transactions.begin() as connection:
-            raised: int = await connection.fetchval(SILENCES, now)
-        return raised
+            alert_count: int = await connection.fetchval(SILENCES, now)
+        return alert_count
 
     async def raise_grown(self, now: datetime) -> int:
         """Raises an alert for each story that has reached as many posts as a watch says, in channels of its
@@ -76,8 +76,8 @@ class WatchMatching:
         them.
         """
         async with self._transactions.begin() as connection:
-            raised: int = await connection.fetchval(GROWN, now - LOOKED_BACK)
-        return raised
+            alert_count: int = await connection.fetchval(GROWN, now - LOOKED_BACK)
+        return alert_count
 
     async def meanings(self) -> tuple[MeaningWatch, ...]:
         """The watches by meaning that are not paused."""
@@ -100,8 +100,8 @@ class WatchMatching:
         """Raises the alerts of posts that were found for a watch. Returns how many are new."""
         posts = [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids]
         async with self._transactions.begin() as connection:
-            raised: int = await connection.fetchval(SAVE_FOUND, watch.tenant_id, watch.watch_id, *posts)
-        return raised
+            alert_count: int = await connection.fetchval(SAVE_FOUND, watch.tenant_id, watch.watch_id, *posts)
+        return alert_count
 
     async def forget(self, before: datetime) -> int:
         """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both.

@@ -1,4 +1,4 @@
-"""What a watch would have found in the past, for one tenant."""
+"""Past posts that a watch would have found, for one tenant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

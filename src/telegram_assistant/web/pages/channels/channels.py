@@ -72,9 +72,9 @@ async def change(view: TenantView) -> Response:
 
 
 async def unfollow(view: TenantView) -> Response:
-    left = await unfollow_all(await _find_chosen_channels(view), followed=view.stores.followed)
-    view.note(channels=left)
-    return _back(view, "left", left)
+    left_channels = await unfollow_all(await _find_chosen_channels(view), followed=view.stores.followed)
+    view.note(channels=left_channels)
+    return _back(view, "left", left_channels)
 
 
 async def export(view: TenantView) -> Response:

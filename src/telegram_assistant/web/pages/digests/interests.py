@@ -1,4 +1,4 @@
-"""What interests a person: a list to read and edit."""
+"""A person's interests: a list to read and edit."""
 
 from starlette.responses import Response
 
@@ -14,9 +14,9 @@ WEIGHTS = (-MAX_WEIGHT, -OWN_WEIGHT, 0.5, OWN_WEIGHT, 2.0, MAX_WEIGHT)
 
 
 async def show(view: TenantView) -> Content:
-    known, opinions = await interests.load_interests(view.own.interests)
+    own_interests, opinions = await interests.load_interests(view.own.interests)
     return {
-        "interests": known,
+        "interests": own_interests,
         "opinions": [opinion for opinion in opinions if opinion.feedback is not Feedback.MUTED],
         "muted": [opinion for opinion in opinions if opinion.feedback is Feedback.MUTED],
         "weights": WEIGHTS,

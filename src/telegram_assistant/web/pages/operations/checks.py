@@ -1,4 +1,4 @@
-"""What `tga doctor` finds, as the process that answers sees it: checked when the operator asks."""
+"""Findings of `tga doctor`, as the process that answers sees them: checked when the operator asks."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What belongs to a person: their tenants, preferences, password and sessions."""
+"""A person's own page: their tenants, preferences, password and sessions."""
 
 from starlette.responses import Response
 
@@ -26,9 +26,9 @@ async def home(today: Page[TenantView], feed: Page[TenantView], view: PersonView
     Who has several tenants chooses one.
     """
     if len(view.memberships) == 1:
-        only = view.memberships[0]
-        stories_exist = await has_stories(stories=view.app.tenant(only.tenant_id).stories)
-        return PageInTenant(today if stories_exist else feed, only.tenant)
+        only_membership = view.memberships[0]
+        stories_exist = await has_stories(stories=view.app.tenant(only_membership.tenant_id).stories)
+        return PageInTenant(today if stories_exist else feed, only_membership.tenant)
     return {"memberships": view.memberships}
 
 

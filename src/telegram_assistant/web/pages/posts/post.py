@@ -48,8 +48,8 @@ async def show(view: TenantView) -> Content:
 
 def _points(counts: Sequence[CountsSeen]) -> tuple[ChartPoint, ...]:
     """Views over time, for a line."""
-    seen = [(count.seen_at, count.views) for count in counts if count.views is not None]
-    return _chart(seen) if len(seen) >= MIN_POINTS else ()
+    view_counts = [(count.seen_at, count.views) for count in counts if count.views is not None]
+    return _chart(view_counts) if len(view_counts) >= MIN_POINTS else ()
 
 
 def _spread(moments: Sequence[datetime]) -> tuple[ChartPoint, ...]:

@@ -1,4 +1,4 @@
-"""Where alerts go: webhooks, e-mail addresses and feeds."""
+"""Receivers of alerts and digests: webhooks, e-mail addresses and feeds."""
 
 import asyncio
 from datetime import timedelta

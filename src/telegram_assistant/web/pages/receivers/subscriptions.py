@@ -15,8 +15,8 @@ async def show_confirm(view: View) -> Content:
 
 
 async def confirm(view: View) -> Content:
-    linked = subscriptions.read_confirm_link(_token(view), sealer=view.app.sealer, now=view.now)
-    await subscriptions.confirm(linked, tenant=view.app.tenant)
+    linked_receiver = subscriptions.read_confirm_link(_token(view), sealer=view.app.sealer, now=view.now)
+    await subscriptions.confirm(linked_receiver, tenant=view.app.tenant)
     return _content(view, "confirmed")
 
 
@@ -26,14 +26,14 @@ async def show_unsubscribe(view: View) -> Content:
 
 
 async def unsubscribe(view: View) -> Content:
-    linked = subscriptions.read_unsubscribe_link(_token(view), sealer=view.app.sealer)
-    await subscriptions.unsubscribe(linked, tenant=view.app.tenant)
+    linked_receiver = subscriptions.read_unsubscribe_link(_token(view), sealer=view.app.sealer)
+    await subscriptions.unsubscribe(linked_receiver, tenant=view.app.tenant)
     return _content(view, "unsubscribed")
 
 
 async def subscribe_again(view: View) -> Content:
-    linked = subscriptions.read_unsubscribe_link(_token(view), sealer=view.app.sealer)
-    await subscriptions.subscribe_again(linked, tenant=view.app.tenant)
+    linked_receiver = subscriptions.read_unsubscribe_link(_token(view), sealer=view.app.sealer)
+    await subscriptions.subscribe_again(linked_receiver, tenant=view.app.tenant)
     return _content(view, "confirmed")
 
 

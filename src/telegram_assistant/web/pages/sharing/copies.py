@@ -65,12 +65,12 @@ async def copy_posts(view: TenantView) -> Content | Response:
 
 
 def _copy(view: TenantView, content: SharedContent, *, path: str, name: str) -> Content | Response:
-    wanted = view.query("format")
-    if wanted == LINK:
+    format_name = view.query("format")
+    if format_name == LINK:
         return {"text": page_address(view, path), "copied_format": LINK, "path": path}
-    if wanted not in set(ShareFormat):
+    if format_name not in set(ShareFormat):
         raise Missing(PAGE_UNKNOWN)
-    share_format = ShareFormat(wanted)
+    share_format = ShareFormat(format_name)
     text, kind = write_content(content, share_format, language=view.language.value), SHARE_FILES[share_format]
     if share_format in DOWNLOADS:
         file_name = f"{name.replace('/', '-')}.{kind.ending}"

@@ -1,4 +1,4 @@
-"""What a public link shows to people without a login."""
+"""The page that a public link opens, for people without a login."""
 
 from starlette.responses import Response
 

@@ -69,7 +69,7 @@ async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason 
     )
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
     numbers = {post.post_id: places[post.entry] for post in full.story.posts}
-    known = [
+    known_sentences = [
         sentence
         for sentence in (full.summary.known if full.summary else ())
         if sentence.text != full.telling.headline
@@ -81,7 +81,7 @@ async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason 
         "said": feedback_of(full.story, opinions),
         "marks": marks,
         "just_marked": latest_mark(marks, now=view.now),
-        "known": known,
+        "known": known_sentences,
         "numbers": numbers,
         "rows": [(row, words_of(row.post)) for row in timeline_of(full.story)],
         "channels": {post.post_id: post.channel for post in full.story.posts},

@@ -72,7 +72,7 @@ async def show(view: TenantView) -> Content:
     )
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
-    opened, beside, checked_at = await asyncio.gather(
+    opened, contents, checked_at = await asyncio.gather(
         today.read_today(
             visit,
             stores=view.stores,
@@ -103,8 +103,8 @@ async def show(view: TenantView) -> Content:
         "catch_up": opened.catch_up,
         "alerts": opened.alerts,
         "unread_alerts": opened.alerts.count,
-        "changes": [(change, change.changed_line) for change in beside.changes_for(visit.mutes)],
-        "rising": beside.rising,
+        "changes": [(change, change.changed_line) for change in contents.changes_for(visit.mutes)],
+        "rising": contents.rising,
         "checked_at": checked_at,
         "next_digest_at": opened.next_digest_at,
         "window": window.value,

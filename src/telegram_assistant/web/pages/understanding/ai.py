@@ -1,4 +1,4 @@
-"""What may understand posts, what leaves this machine, and what that costs."""
+"""Analysis of posts: the choice of models, the data that leaves this machine, and the cost."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -11,14 +11,14 @@ POSTS_PER_PAGE = 30
 
 
 async def show(view: TenantView) -> Content:
-    used = await recently_used(
+    used_tags = await recently_used(
         view.membership.tenant_id,
         recent=view.app.recent_tags,
         stores=view.stores,
         now=view.now,
         limit=MAX_TAGS,
     )
-    return {"used": used, "most": max((tag.posts for tag in used), default=1)}
+    return {"used": used_tags, "most": max((tag.posts for tag in used_tags), default=1)}
 
 
 async def show_posts(view: TenantView) -> Content:

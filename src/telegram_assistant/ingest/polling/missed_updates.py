@@ -1,4 +1,4 @@
-"""Asks Telegram what an account has missed: after every new connection, and once a minute in any case.
+"""Asks Telegram for the updates that an account has missed: after every new connection, and once a minute.
 
 Telegram does not repeat updates that were sent into a lost connection, and a loss is noticed late. Its answer
 names the channels in which something happened. Channels whose updates all arrived are skipped; the others are

@@ -37,7 +37,7 @@ class Results(Protocol):
 class ImprovementQueue(Protocol):
     """Implemented by `ProviderWanted`."""
 
-    async def add(self, *wanted: PendingImprovement) -> None: ...
+    async def add(self, *improvement: PendingImprovement) -> None: ...
 
 
 class Copies(Protocol):
@@ -66,8 +66,8 @@ class Material:
 
         A local result uses nothing from a provider, because its readers may not see provider results.
         """
-        seen = self.pictures.get(tier) or self.pictures.get(Tier.LOCAL, "")
-        return f"{self.text}\n\n{seen}" if seen else self.text
+        picture_text = self.pictures.get(tier) or self.pictures.get(Tier.LOCAL, "")
+        return f"{self.text}\n\n{picture_text}" if picture_text else self.text
 
 
 @dataclass(frozen=True, slots=True)

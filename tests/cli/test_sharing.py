@@ -21,6 +21,7 @@ def test_a_story_is_copied_and_shown_by_a_link_until_it_is_revoked(
     assert runner.invoke(app, ["stories", "--as", "csv", *of_tenant]).exit_code == 2
     created = runner.invoke(app, ["links", "create", "story", story, "--days", "3", *of_tenant])
     assert "/s/share_" in created.stdout
+    assert created.stderr == "", "no private channel"
     listed = json.loads(runner.invoke(app, ["links", "list", "--json", *of_tenant]).stdout)
     assert [(link["kind"], link["subject"]) for link in listed["items"]] == [("story", story)]
     link_id = listed["items"][0]["link_id"]

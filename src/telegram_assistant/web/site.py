@@ -243,7 +243,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
         queries=4,
         needs=KeyScope.READ,
     ),
-    Page("/links", links.show, "links.html", queries=4, needs=KeyScope.READ),
+    Page("/links", links.show, "links.html", queries=10, needs=KeyScope.READ),
     Action("/links", links.create, "links.html", needs=KeyScope.WRITE, audited="create_public_link"),
     Action("/links/{link}/revoke", links.revoke, needs=KeyScope.READ, audited="revoke_public_link"),
     Page("/copy", copies.copy_posts, "copy.html", queries=2, needs=KeyScope.READ),

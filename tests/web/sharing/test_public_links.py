@@ -201,3 +201,26 @@ async def test_one_link_is_not_opened_without_end(
 def test_a_token_is_hidden_in_logs() -> None:
     token = f"share_{new_token()}"
     assert token not in scrub_text(f"GET /s/{token} failed")
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+async def test_the_form_names_private_channels_before_the_link_is_made(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId, language: str
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    form = f"./links?kind=story&subject={first}"
+    owner.client.headers["Accept-Language"] = language
+    assert "Дороги края" not in (await owner.open(form)).text
+    await admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", second.channel_id)
+    page = " ".join((await owner.open(form)).text.split())
+    warnings = {
+        "en": "Everybody who has the link reads posts of 1 private channel, too: Дороги края.",
+        "ru": "По ссылке все увидят и посты 1 закрытого канала: Дороги края.",
+    }
+    assert warnings[language] in page
+    assert (await make_link(owner, first)).startswith("/s/")
+
+
+async def test_a_form_for_a_story_that_nobody_here_sees_is_not_shown(owner: Browser) -> None:
+    assert (await owner.open("./links?kind=story&subject=1/1")).status_code == 404
+    assert (await owner.open("./links?kind=digest&subject=x")).status_code == 404

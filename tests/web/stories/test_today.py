@@ -196,3 +196,32 @@ async def test_numbers_on_which_channels_differ_stand_on_the_card(
     differ = page.partition("They differ</dt>")[2].partition("</dd>")[0]
     assert re.findall(r"<b>([^<]+)</b>", differ) == ["90 домов", "365 домов"]
     assert f"/post/{posts[1]}" in differ
+
+
+async def test_a_card_and_its_story_say_in_one_word_what_became_of_the_event(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first, _ = await bridge(system, admin, tenant_id)
+    for path in ("./today", f"./story/{first}"):
+        assert "reopened" not in (await owner.open(path)).text
+    reopened = "Мост через Охту снова открыли для грузовиков: опоры укрепили раньше срока."
+    later = await land_story_post(system, admin, tenant_id, reopened, title="Сводка", minutes=1)
+    await admin.execute(
+        "UPDATE posts SET posted_at = posted_at - interval '1 hour' WHERE channel_id = $1", first[0]
+    )
+    story_id = await admin.fetchval(
+        "SELECT story_id FROM story_posts WHERE channel_id = $1", first.channel_id
+    )
+    await store_story(admin, [later], [(later, first, LinkKind.REWRITE, 3.0, False)], story_id=story_id)
+    for language, word in (("en", "reopened"), ("ru", "снова открыли")):
+        owner.client.headers["Accept-Language"] = language
+        for path in ("./today", f"./story/{first}"):
+            assert re.search(rf'<b class="state[^"]*">{word}</b>', (await owner.open(path)).text), path
+
+
+async def test_the_page_greets_by_the_hour(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    await bridge(system, admin, tenant_id)
+    greetings = "Good morning|Good afternoon|Good evening|Hello"
+    assert re.search(rf'<p class="sub">\s*({greetings})\.', (await owner.open("./today")).text)

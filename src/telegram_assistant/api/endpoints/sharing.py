@@ -81,6 +81,9 @@ class CreatedPublicLinkResponse(ResponseModel):
 
     link: PublicLinkResponse
     url: str
+    private_channels: list[str] = Field(
+        description="Titles of private channels of which the link shows posts now."
+    )
 
 
 class ExportResponse(ResponseModel):
@@ -157,6 +160,7 @@ async def list_public_links(context: Context) -> PublicLinksResponse:
     example={
         "link": LINK_EXAMPLE,
         "url": "https://news.example/s/share_hK3f9aYw0Xr8m1cJ2vQ6sT4nB7pL5dZxGuEiOaRk3Fh",
+        "private_channels": [],
     },
     status=201,
     also=(404,),
@@ -165,15 +169,17 @@ async def list_public_links(context: Context) -> PublicLinksResponse:
 async def create_public_link(context: Context, body: PublicLinkRequest) -> CreatedPublicLinkResponse:
     """Make a link that shows a story or a digest of yours to everybody who has it.
 
-    It shows what you see when it is opened. It ends when you revoke it, after its days, and with your
-    membership or your right to change things.
+    It shows what you see when it is opened, posts of private channels as well. It ends when you revoke it,
+    after its days, and with your membership or your right to change things.
     """
     created = await public_links.create_link(
         body.kind, body.subject, days=body.days, stores=context.stores, own=context.own
     )
     context.note(kind=body.kind, subject=body.subject, link=str(created.link.link_id), days=body.days)
     return CreatedPublicLinkResponse(
-        link=_link_response(created.link), url=f"{context.app.settings.pages_url}{created.path}"
+        link=_link_response(created.link),
+        url=f"{context.app.settings.pages_url}{created.path}",
+        private_channels=list(created.private_channels),
     )
 
 

@@ -21,9 +21,11 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.endpoints import context_for, show_endpoint
-from telegram_assistant.cli.environment import console, zone_here
+from telegram_assistant.cli.environment import complaints, console, zone_here
 from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.sharing.links import MAX_DAYS, MIN_DAYS, USUAL_DAYS, PublicLinkKind
+from telegram_assistant.features.sharing.public_links import find_private_channels, warn_of_private_channels
 
 app = typer.Typer(
     add_completion=False,
@@ -51,9 +53,15 @@ def create(
     tenant: TenantName = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Make a public link. Its address is shown only once."""
+    """Make a public link. Its address is shown only once.
+
+    A note names the private channels whose posts it shows.
+    """
 
     async def make(context: RequestContext) -> CreatedPublicLinkResponse:
+        private = await find_private_channels(kind, subject, stores=context.stores, own=context.own)
+        if private:
+            complaints.print(f"[yellow]note[/] {words_of(warn_of_private_channels(private))}.")
         created = await create_public_link(context, PublicLinkRequest(kind=kind, subject=subject, days=days))
         link_id = str(created.link.link_id)
         await record_change(context.app, context.caller.tenant_id, "create_public_link", link_id)

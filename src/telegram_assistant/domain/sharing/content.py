@@ -20,6 +20,8 @@ class SourcePost:
     text: str
     revision: int = 1
     deleted_at: datetime | None = None
+    is_private: bool = False
+    """Nobody can read its channel without an invitation."""
 
     @cached_property
     def text_hash(self) -> str:
@@ -59,6 +61,12 @@ class SharedContent:
     sections: tuple[SharedSection, ...]
     posts: tuple[SourcePost, ...]
     """All posts, the first published first; lines cite only these."""
+
+    @property
+    def private_channels(self) -> tuple[str, ...]:
+        """The titles of private channels that posts are from."""
+        titles = {post.post_id.channel_id: post.channel for post in self.posts if post.is_private}
+        return tuple(titles.values())
 
     @property
     def sources(self) -> tuple[SourcePost, ...]:

@@ -246,6 +246,7 @@ def _story_source(post: VisiblePost) -> SourcePost:
         text=post.text,
         revision=post.revision,
         deleted_at=post.deleted_at,
+        is_private=post.is_private,
     )
 
 
@@ -259,4 +260,5 @@ def _reading_source(post: ReadingPost) -> SourcePost:
         text=written.text,
         revision=post.stored.revision,
         deleted_at=post.stored.deleted_at,
+        is_private=post.is_private,
     )

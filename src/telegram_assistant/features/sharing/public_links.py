@@ -1,5 +1,6 @@
 """Public links: they show a story or a digest as their maker sees it at the moment when they are opened."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -28,6 +29,8 @@ NOT_ALLOWED = Reason(
     "public_link_refused",
     "you have as many links as you may have, or your role does not allow them; revoke one, or ask an owner",
 )
+MAX_NAMED = 5
+"""Private channels that a warning names."""
 PATH = "/s/"
 """Where links begin."""
 
@@ -38,6 +41,8 @@ class CreatedLink:
 
     link: PublicLink
     token: str
+    private_channels: tuple[str, ...]
+    """The titles of private channels of which it shows posts now."""
 
     @property
     def path(self) -> str:
@@ -53,12 +58,33 @@ async def create_link(
     one.
     """
     lifetime: timedelta = link_lifetime(days)
-    await _load_subject(kind, subject, stores=stores, own=own, language=None)
+    content = await _load_subject(kind, subject, stores=stores, own=own, language=None)
     token = TOKEN_PREFIX + new_token()
     link = await own.public_links.create(token, kind, subject, lifetime=lifetime)
     if link is None:
         raise Conflicting(NOT_ALLOWED)
-    return CreatedLink(link, token)
+    return CreatedLink(link, token, content.private_channels)
+
+
+async def find_private_channels(
+    kind: PublicLinkKind, subject: str, *, stores: TenantStores, own: PersonStores
+) -> tuple[str, ...]:
+    """The titles of private channels of which a link would show posts to strangers.
+
+    Raises Missing if the person sees no such story or digest.
+    """
+    content = await _load_subject(kind, subject, stores=stores, own=own, language=None)
+    return content.private_channels
+
+
+def warn_of_private_channels(channels: Sequence[str]) -> Reason:
+    return Reason(
+        "public_link_private",
+        "everybody who has the link reads posts of {count} private channel, too: {channels}",
+        "everybody who has the link reads posts of {count} private channels, too: {channels}",
+        count=len(channels),
+        channels=", ".join(channels[:MAX_NAMED]) + (", …" if len(channels) > MAX_NAMED else ""),
+    )
 
 
 async def list_links(*, own: PersonStores) -> tuple[PublicLink, ...]:

@@ -2,7 +2,7 @@
 and only from posts that the tenant sees.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -12,6 +12,7 @@ from telegram_assistant.domain.stories.wordings import Voices
 from telegram_assistant.language.parsed_text import parse_text
 from telegram_assistant.summaries.change_words import change_words_in
 from telegram_assistant.summaries.cleaning import clean_post
+from telegram_assistant.summaries.state_words import StateWord, find_state_word
 from telegram_assistant.summaries.states import FIRST_SENTENCES, MIN_AFTER_FIRST
 from telegram_assistant.summaries.summary import summarise
 from telegram_assistant.summaries.values import CitedSentence, StoryPost, StorySummary
@@ -36,15 +37,23 @@ class StoryTelling:
     """The headline until the state of the story changed."""
     state_at: datetime | None = None
     """When it changed to what the headline says; None if it did not."""
+    word: StateWord | None = None
+    """What became of the story, if its posts say so beyond doubt."""
 
 
 def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
     """In the words of the first post in this language, or else of the first; posts that repeat it are cited
     beside it. A changed state is the headline.
     """
+    telling = _tell_state(story, language) or _tell_beginning(story, language)
+    return replace(telling, word=find_state_word(story, telling.headline, telling.before))
+
+
+def _tell_state(story: VisibleStory, language: str | None) -> StoryTelling | None:
+    """None if the state has not changed."""
     summary = summary_of(story, language=language) if _may_have_changed(story) else None
     if summary is None or summary.state_at is None or summary.before is None:
-        return _tell_beginning(story, language)
+        return None
     return StoryTelling(
         _shorten_sentence(summary.headline.text),
         () if summary.lead is None else (summary.lead,),

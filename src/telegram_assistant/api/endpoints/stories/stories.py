@@ -47,6 +47,7 @@ from telegram_assistant.features.stories.stories import (
 )
 from telegram_assistant.features.stories.telling import StoryTelling
 from telegram_assistant.reasons import Reason
+from telegram_assistant.summaries.state_words import StateWord
 
 area = Area(
     "Stories", "What several followed channels tell of the same event. Only posts that you can see count."
@@ -62,6 +63,9 @@ class StoryResponse(ResponseModel):
     headline: str
     before: str = Field(description="The headline until the state changed; empty if it did not.")
     state_at: datetime | None = Field(description="When the state changed to what `headline` says.")
+    state: StateWord | None = Field(
+        description="What became of the story; null if its posts do not say so beyond doubt."
+    )
     sentences: list[CitedSentenceResponse]
     channels: list[str] = Field(description="Titles of the channels, the one that was first first.")
     posts: int
@@ -160,6 +164,7 @@ STORY_EXAMPLE = {
     "headline": "The bridge is closed to trucks until April",
     "before": "",
     "state_at": None,
+    "state": None,
     "sentences": [
         {
             "text": "An inspection has found cracks in two piers.",
@@ -294,6 +299,7 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
         headline=telling.headline,
         before=telling.before,
         state_at=telling.state_at,
+        state=telling.word,
         sentences=[cited_sentence_response(sentence) for sentence in telling.sentences],
         channels=[post.channel for post in story.first_of_channels],
         posts=len(story.posts),

@@ -14,6 +14,7 @@ from telegram_assistant.api.endpoints.stories.stories import (
     FullStoryResponse,
     StoriesResponse,
     StoryPostResponse,
+    StoryResponse,
     full_response,
     list_stories,
 )
@@ -127,6 +128,12 @@ def _post_id(text: str) -> PostId:
         raise typer.BadParameter(str(error)) from error
 
 
+def _headline(story: StoryResponse) -> Text:
+    """After one word for what became of the story, if its posts say so."""
+    state = f"[{story.state.replace('_', ' ')}] " if story.state else ""
+    return Text.assemble((state, "green"), (story.headline or "(no text)", "bold"))
+
+
 def _print_stories(listed: StoriesResponse, *, days: float) -> None:
     zone = zone_here()
     if not listed.items:
@@ -134,7 +141,7 @@ def _print_stories(listed: StoriesResponse, *, days: float) -> None:
             f"No two of your channels told the same in the last {days:g} days. Stories appear when they do."
         )
     for story in listed.items:
-        console.print(Text(story.headline or "(no text)", style="bold"))
+        console.print(_headline(story))
         if story.state_at is not None:
             changed = f"  changed {story.state_at.astimezone(zone):%Y-%m-%d %H:%M}; before: {story.before}"
             console.print(Text(changed, style="dim"))
@@ -147,7 +154,7 @@ def _print_stories(listed: StoriesResponse, *, days: float) -> None:
 
 
 def _print_story(full: FullStoryResponse) -> None:
-    console.print(Text(full.story.headline or "(no text)", style="bold"))
+    console.print(_headline(full.story))
     if full.written is not None:
         _print_sentences(full.written.sentences)
         console.print(

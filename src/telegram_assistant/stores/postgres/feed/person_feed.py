@@ -43,6 +43,8 @@ class ReadingPost:
     media: tuple[PostMediaDetails, ...]
     is_read: bool
     saved_at: datetime | None
+    is_private: bool = False
+    """Nobody can read its channel without an invitation."""
 
 
 # $1 folder, $2 channel
@@ -56,7 +58,7 @@ scope AS MATERIALIZED (
 )
 """
 MARKED = f"""
-SELECT p.*, c.title, c.username, m.is_read,
+SELECT p.*, c.title, c.username, c.is_private, m.is_read,
        (SELECT v.saved_at FROM saved_posts v WHERE v.channel_id = p.channel_id
            AND v.message_id = p.message_id) AS saved_at,
        ARRAY(SELECT {MEDIA_ROW} FROM post_media f WHERE f.channel_id = p.channel_id
@@ -276,5 +278,11 @@ def _make_broken_source(channel_id: int, title: str, reason: str, until: datetim
 def _reading_post(row: asyncpg.Record) -> ReadingPost:
     media = tuple(media_details(file) for file in row["media"])
     return ReadingPost(
-        stored_post(row), row["title"], row["username"], media, row["is_read"], row["saved_at"]
+        stored_post(row),
+        row["title"],
+        row["username"],
+        media,
+        row["is_read"],
+        row["saved_at"],
+        row["is_private"],
     )

@@ -4,6 +4,7 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.sharing.links import USUAL_DAYS, PublicLink, PublicLinkKind
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.feed import person_feed
 from telegram_assistant.features.sharing import public_links
@@ -16,7 +17,14 @@ async def show(view: TenantView) -> Content:
     """With `kind` and `subject`, a form for a new link."""
     if view.query("kind") and view.query("kind") not in set(PublicLinkKind):
         raise Missing(PAGE_UNKNOWN)
-    return await _content(view, kind=view.query("kind"), subject=view.query("subject"))
+    kind, subject = view.query("kind"), view.query("subject")
+    private: tuple[str, ...] = ()
+    if kind and KeyScope.WRITE in view.membership.scopes:
+        private = await public_links.find_private_channels(
+            PublicLinkKind(kind), subject, stores=view.stores, own=view.own
+        )
+    content = await _content(view, kind=kind, subject=subject)
+    return {**content, "warning": public_links.warn_of_private_channels(private) if private else None}
 
 
 async def create(view: TenantView) -> Content:
@@ -50,6 +58,7 @@ async def _content(view: TenantView, *, kind: str = "", subject: str = "") -> Co
         "offered_days": OFFERED_DAYS,
         "usual_days": USUAL_DAYS,
         "address": None,
+        "warning": None,
     }
 
 

@@ -26,6 +26,8 @@ TOLD_IN_FULL = 8
 """The first stories have sentences and pictures; the others follow in brief."""
 MAX_NEW_LINES = 3
 DAY = timedelta(days=1)
+MORNING, NOON, EVENING = 5, 12, 18
+"""The hours at which these parts of the day begin; before the first it is night."""
 UNDO_OFFERED = timedelta(minutes=10)
 """How long the page offers to take back the last mute; the page of interests does so always."""
 
@@ -94,6 +96,7 @@ async def show(view: TenantView) -> Content:
         for place, story in enumerate(opened.stories)
     ]
     return {
+        "greeting": _greeting(view.now.astimezone(view.zone).time()),
         "cards": cards,
         "disputes": disputes,
         "told_in_full": TOLD_IN_FULL,
@@ -125,6 +128,12 @@ async def show(view: TenantView) -> Content:
         "just_marked": latest_mark(marks, now=view.now),
         "around": around,
     }
+
+
+def _greeting(at: time) -> str:
+    """The part of the day at which the person comes."""
+    begins = {"evening": EVENING, "day": NOON, "morning": MORNING}
+    return next((part for part, hour in begins.items() if at.hour >= hour), "night")
 
 
 async def _read_events(view: TenantView) -> today.Meanwhile:

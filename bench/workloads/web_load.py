@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
 import httpx
@@ -178,6 +179,7 @@ def _pages(
         "search.show": f"/search?q={word}",
         "changes.show": "/changes",
         "changes.show_caught": "/changes/caught",
+        "changes.show_caught_week": f"/changes/caught/{datetime.now(UTC).date()}",
         "tags.show": "/tags",
         "feed.show_saved": "/saved",
         "channels.show": hand.choice(["/channels", "/channels?order=posts", "/channels?order=health&page=3"]),
@@ -204,8 +206,8 @@ def _pages(
         "copies.copy_story": f"/story/{story}/copy?format=markdown",
         "copies.copy_post": f"/post/{story}/copy?format=markdown",
         "copies.copy_posts": f"/copy?post={story}&format=json",
-        "copies.copy_caught": "/changes/caught/copy?format=markdown",
-        "changes.show_caught_picture": "/changes/caught/picture",
+        "copies.copy_caught": f"/changes/caught/{datetime.now(UTC).date()}/copy?format=markdown",
+        "changes.draw_caught_week": f"/changes/caught/{datetime.now(UTC).date()}/picture",
         "copies.copy_digest": f"/digest/{hand.choice(digests)}/copy?format=markdown",
         "interests.show": "/interests",
         "trends.show": "/trends",

@@ -5,6 +5,7 @@ It is long because it has a case for every page and form.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 from tests.api.worlds import MARK, ONLY_B, Worlds
@@ -22,6 +23,10 @@ ON_PAGES = {
 }
 """How to find what B's people have on pages."""
 NOBODY = UUID(int=0x4000_8000_0000_0000_0000)
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +181,9 @@ CASES: dict[str, PageCase] = {
         lambda _: f"/changes?channel={ONLY_B[0]}",
     ),
     "changes.show_caught": PageCase(lambda _: "/changes/caught"),
-    "changes.show_caught_picture": PageCase(lambda _: "/changes/caught/picture"),
-    "copies.copy_caught": PageCase(lambda _: "/changes/caught/copy?format=markdown"),
+    "changes.show_caught_week": PageCase(lambda _: f"/changes/caught/{today()}"),
+    "changes.draw_caught_week": PageCase(lambda _: f"/changes/caught/{today()}/picture"),
+    "copies.copy_caught": PageCase(lambda _: f"/changes/caught/{today()}/copy?format=markdown"),
     "trends.show": PageCase(lambda _: "/trends?days=7"),
     "digests.show": PageCase(lambda _: "/digest"),
     "digests.show_plan": PageCase(lambda _: "/digest/plan"),

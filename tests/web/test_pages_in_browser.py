@@ -53,7 +53,7 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "wrong-query": "/search?q=has:nothing",
             "changes": "/changes",
             "caught": "/changes/caught",
-            "caught-none": "/changes/caught?day=2020-01-01",
+            "caught-none": "/changes/caught/2020-01-01",
             "digest-none": "/digest",
             "digest-plan": "/digest/plan",
             "interests": "/interests",

@@ -128,6 +128,6 @@ async def test_the_picture_shows_hostile_texts_as_text(
     assert "<script" not in picture
     assert "\x01" not in picture
     words = re.findall(r"<text [^>]+>([^<]*)</text>", picture)
-    assert words[0].startswith("Пойманы на правке")
+    assert words[:2] == ["Пойманы на правке", "9 ноября – 15 ноября"]
     assert any(row.startswith("Пострадали 12 &lt;script&gt;") for row in words)
     assert max(len(unescape(row)) for row in words) <= 60

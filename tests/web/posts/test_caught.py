@@ -20,15 +20,15 @@ async def test_the_card_of_a_week_is_shown_copied_and_drawn(
     first = await publish(system, channel_id, 1, "Пострадали 12", "Пострадали 17", views=1500)
     await delete(admin, await publish(system, channel_id, 2, "Мэр ушёл", views=800), hours=50)
     assert "./changes/caught" in (await owner.open("./changes")).text.replace(owner.base, ".")
-    page = (await owner.open(f"./changes/caught?day={DAY}")).text
+    page = (await owner.open(f"./changes/caught/{DAY}")).text
     assert page.index("Пострадали") < page.index("Мэр ушёл")
     assert f"/post/{first}#versions" in page
-    assert f"/changes/caught?day={DAY}" in page, "the copied link shows the same week"
-    copied = await owner.open(f"./changes/caught/copy?day={DAY}&format=markdown", **{"HX-Request": "true"})
+    assert f"/changes/caught/{DAY}" in page, "the copied link shows the same week"
+    copied = await owner.open(f"./changes/caught/{DAY}/copy?format=markdown", **{"HX-Request": "true"})
     assert copied.text.startswith("# Caught changing: 9 November to 15 November")
-    link = (await owner.open(f"./changes/caught/copy?day={DAY}&format=link")).text
-    assert f"/changes/caught?day={DAY}</textarea>" in link
-    picture = await owner.open(f"./changes/caught/picture?day={DAY}")
+    link = (await owner.open(f"./changes/caught/{DAY}/copy?format=link")).text
+    assert f"/changes/caught/{DAY}</textarea>" in link
+    picture = await owner.open(f"./changes/caught/{DAY}/picture")
     assert picture.headers["content-type"].startswith("image/svg+xml")
     assert f'filename="caught-{DAY}.svg"' in picture.headers["content-disposition"]
 
@@ -36,6 +36,6 @@ async def test_the_card_of_a_week_is_shown_copied_and_drawn(
 async def test_a_week_without_changes_says_so_and_a_wrong_day_is_no_page(owner: Browser) -> None:
     assert "Nobody was caught" in (await owner.open("./changes/caught")).text
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).date()
-    assert "the week after" not in (await owner.open(f"./changes/caught?day={tomorrow}")).text
+    assert "the week after" not in (await owner.open(f"./changes/caught/{tomorrow}")).text
     for day in ("soon", "0001-01-01", "9999-12-31"):
-        assert (await owner.open(f"./changes/caught?day={day}")).status_code == 404
+        assert (await owner.open(f"./changes/caught/{day}")).status_code == 404

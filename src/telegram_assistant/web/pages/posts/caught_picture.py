@@ -12,7 +12,8 @@ from telegram_assistant.translation import translate
 from telegram_assistant.web.characters import clean_characters
 
 WIDTH, MARGIN = 1080, 64
-LINE_LETTERS, HEADING_LETTERS = 60, 48
+LINE_LETTERS, HEADING_LETTERS = 52, 60
+"""Of the widest of the fonts."""
 MAX_LETTERS = 3 * LINE_LETTERS
 """Of one text."""
 PAPER, INK, SOFT, GONE, COME = "#fbfaf7", "#1d1f23", "#5c6270", "#a52c20", "#1e6f49"
@@ -58,8 +59,9 @@ def draw_caught(content: SharedContent, *, language: str) -> str:
 
 
 def _rows(content: SharedContent, language: str) -> Iterator[_Row]:
-    for line in wrap(translate(content.title, language), HEADING_LETTERS):
-        yield _Row(line, 48, 44, INK, SERIF, 700)
+    name, _, week = translate(content.title, language).partition(": ")
+    yield _Row(name, 40, 48, INK, SERIF, 700)
+    yield _Row(week, 48, 28, SOFT)
     links = {post.post_id: post.link for post in content.posts}
     for section in content.sections:
         yield from _section_rows(section, language)
@@ -72,8 +74,8 @@ def _section_rows(section: SharedSection, language: str) -> Iterator[_Row]:
     views = next((line.text for line in section.lines if line.label is VIEWS), None)
     if views is not None:
         heading = f"{heading} · {translate(VIEWS, language)}: {views}"
-    for place, row in enumerate(wrap(clean_characters(heading), LINE_LETTERS)):
-        yield _Row(row, 34 if place else 72, 26, SOFT, weight=600)
+    for place, row in enumerate(wrap(clean_characters(heading), HEADING_LETTERS)):
+        yield _Row(row, 34 if place else 72, 24, SOFT, weight=600)
     for line in section.lines:
         if line.label is not VIEWS:
             yield from _text_rows(line)

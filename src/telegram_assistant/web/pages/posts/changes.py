@@ -57,8 +57,15 @@ async def show(view: TenantView) -> Content:
 
 
 async def show_caught(view: TenantView) -> Content:
-    """The five changes of a week with the most views, as a card to share."""
-    caught = await load_caught(view)
+    """The five changes with the most views of the seven days that end today, as a card to share."""
+    return _caught_content(view, await caught_changes(view.now.date(), stores=view.stores))
+
+
+async def show_caught_week(view: TenantView) -> Content:
+    return _caught_content(view, await load_caught_week(view))
+
+
+def _caught_content(view: TenantView, caught: CaughtChanges) -> Content:
     today = view.now.date()
     return {
         "caught": caught,
@@ -67,8 +74,8 @@ async def show_caught(view: TenantView) -> Content:
     }
 
 
-async def show_caught_picture(view: TenantView) -> Response:
-    caught = await load_caught(view)
+async def draw_caught_week(view: TenantView) -> Response:
+    caught = await load_caught_week(view)
     return Response(
         draw_caught(caught_content(caught), language=view.language.value),
         media_type="image/svg+xml",
@@ -76,10 +83,10 @@ async def show_caught_picture(view: TenantView) -> Response:
     )
 
 
-async def load_caught(view: TenantView) -> CaughtChanges:
-    """Those of the seven days that end with `day` of the address, or else with today."""
+async def load_caught_week(view: TenantView) -> CaughtChanges:
+    """Those of the seven days that end with the day of the address."""
     try:
-        last_day = date.fromisoformat(view.query("day")) if view.query("day") else view.now.date()
+        last_day = date.fromisoformat(view.request.path_params["day"])
     except ValueError as error:
         raise Missing(PAGE_UNKNOWN) from error
     if not FIRST_DAY <= last_day <= LAST_DAY:

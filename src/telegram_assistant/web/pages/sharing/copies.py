@@ -16,7 +16,7 @@ from telegram_assistant.features.sharing.content import (
     share_story,
 )
 from telegram_assistant.features.sharing.formats import SHARE_FILES, ShareFormat, write_content
-from telegram_assistant.web.pages.posts.changes import load_caught
+from telegram_assistant.web.pages.posts.changes import load_caught_week
 from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, uuid_of
 
 LINK = "link"
@@ -49,8 +49,8 @@ async def copy_digest(view: TenantView) -> Content | Response:
 
 async def copy_caught(view: TenantView) -> Content | Response:
     """The quiet changes of a week with the most views."""
-    caught = await load_caught(view)
-    path = f"/changes/caught?day={caught.last_day}"
+    caught = await load_caught_week(view)
+    path = f"/changes/caught/{caught.last_day}"
     return _copy(view, caught_content(caught), path=path, name=f"caught-{caught.last_day}")
 
 

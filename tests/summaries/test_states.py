@@ -50,6 +50,28 @@ def test_a_change_of_state_becomes_the_headline_with_its_time(old: str, new: str
     assert summary.latest is None
 
 
+def test_a_change_that_only_the_other_language_tells_is_the_headline_too() -> None:
+    texts = {0: CLOSED_ENGLISH, 5: CLOSED, 300: REOPENED}
+    posts = [
+        StoryPost(
+            post_id=PostId(ChannelId(minutes), MessageId(100)),
+            channel=f"Channel {minutes}",
+            text=text,
+            posted_at=NOON + timedelta(minutes=minutes),
+            language="en" if minutes == 0 else "ru",
+        )
+        for minutes, text in texts.items()
+    ]
+    summary = summarise(posts, language="en")
+    assert summary is not None
+    assert (summary.language, summary.headline.text) == ("en", REOPENED)
+    assert summary.before is not None
+    assert summary.before.text == "The bridge in Elmstead is shut for lorries."
+    before = summarise(posts[:2], language="en")
+    assert before is not None
+    assert before.headline.text == "The bridge in Elmstead is shut for lorries."
+
+
 @pytest.mark.parametrize(
     "later",
     [

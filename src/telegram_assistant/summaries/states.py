@@ -119,6 +119,12 @@ def _was_said(text: str, earlier: Sequence[CleanPost]) -> bool:
     return any(len(pairs & word_pairs_of(post.post.text)) >= SAID * len(pairs) for post in earlier)
 
 
+def may_change_state(post: CleanPost) -> bool:
+    """Whether one of its first sentences has a word of change."""
+    sentences = (post.headline, *post.sentences) if post.headline else post.sentences
+    return any(change_words_in(parse_text(sentence)) for sentence in sentences[:FIRST_SENTENCES])
+
+
 def _can_stand(text: str) -> bool:
     parsed = parse_text(text)
     return (

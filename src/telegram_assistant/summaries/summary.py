@@ -27,6 +27,7 @@ from telegram_assistant.language.parsed_text import (
 )
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, clean_post
+from telegram_assistant.summaries.corrections import find_corrections
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes, words_around
 from telegram_assistant.summaries.fragments import is_fragment
 from telegram_assistant.summaries.leads import (
@@ -40,14 +41,12 @@ from telegram_assistant.summaries.leads import (
     says_again,
     word_shares,
 )
-from telegram_assistant.summaries.states import NewSentence, find_latest, find_state
+from telegram_assistant.summaries.states import NewSentence, find_latest, find_state, may_change_state
 from telegram_assistant.summaries.support import MAX_TEXTS, cite_posts, count_wordings, find_supporters
 from telegram_assistant.summaries.values import (
     Addition,
-    ChangeSort,
     CitedSentence,
     LatestSentence,
-    StoryCorrection,
     StoryPost,
     StorySummary,
 )
@@ -57,7 +56,6 @@ MAX_POSTS = 60
 MAX_CANDIDATES = 24
 MAX_IN_OWN_WORDS = 4
 MAX_ADDED = 5
-MAX_CHANGES = 5
 MIN_WORDINGS = 2
 MIN_WORDS, MAX_WORDS = 4, 45
 MIN_HEADLINE_WORDS, MAX_HEADLINE_WORDS = 3, 16
@@ -84,11 +82,13 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     candidates = list(_candidates(story, written_headline))
     first_headline = written_headline or _central_sentence(story, candidates)
     candidates = [candidate for candidate in candidates if candidate.text not in story.disputed]
-    state = _state(story, first_headline)
+    state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, chosen)
     headline = (
         first_headline
         if state is None
-        else cite_posts(state.text, find_supporters(state.text, state.post, story.posts))
+        else cite_posts(
+            state.text, find_supporters(state.text, state.post, _in_language_of(state.post, readable))
+        )
     )
     latest = _latest(story, headline)
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
@@ -103,7 +103,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
         in_own_words=in_own_words,
         disputed=disputes,
         added=_choose_additions(story, candidates, (*first, *in_own_words)),
-        changes=_changes(cleaned),
+        changes=find_corrections(cleaned),
         channels=len({post.post.post_id.channel_id for post in readable}),
         before=first_headline if state is not None else None,
         state_at=state.post.post.posted_at if state is not None else None,
@@ -240,6 +240,34 @@ def _state(story: _Story, headline: CitedSentence) -> NewSentence | None:
     return None if state is None or _is_doubtful(parse_text(state.text), story) else state
 
 
+def _state_elsewhere(
+    posts: Sequence[CleanPost], headline: CitedSentence, language: str
+) -> NewSentence | None:
+    """What posts in other languages say that became of it, after the headline was written: a reader is told
+    the newest state even if nobody tells it in the reader's language.
+    """
+    told_at = next(post.post.posted_at for post in posts if post.post.post_id == headline.posts[0])
+    later = [post for post in posts if post.language != language and post.post.posted_at > told_at]
+    states = []
+    for post in {post.language: post for post in later if may_change_state(post)}.values():
+        its_posts = _in_language_of(post, posts)
+        _, doubtful = find_disputes(its_posts)
+        story = _Story(its_posts, doubtful, frozenset())
+        first = _best_headline(story) or _central_sentence(story, list(_candidates(story, None)))
+        state = _state(story, first)
+        if state is not None and state.post.post.posted_at > told_at:
+            states.append(state)
+    return max(states, key=lambda state: state.post.post.posted_at, default=None)
+
+
+def _cite_state(state: NewSentence, posts: Sequence[CleanPost]) -> CitedSentence:
+    return cite_posts(state.text, find_supporters(state.text, state.post, _in_language_of(state.post, posts)))
+
+
+def _in_language_of(post: CleanPost, posts: Sequence[CleanPost]) -> list[CleanPost]:
+    return [other for other in posts if other.language == post.language]
+
+
 def _latest(story: _Story, headline: CitedSentence) -> LatestSentence | None:
     """The newest news, unless the headline's post tells them or they stand among the disputed numbers."""
     latest = find_latest(story.posts)
@@ -269,9 +297,11 @@ def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSenten
 
 def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | None:
     """The sentence that follows the headline in its own post:
-    there “It was a tablet” says what it is about.
+    there “It was a tablet” says what it is about. None behind a headline in another language.
     """
-    own = next(post for post in story.posts if post.post.post_id == headline.posts[0])
+    own = next((post for post in story.posts if post.post.post_id == headline.posts[0]), None)
+    if own is None:
+        return None
     sentences = (own.headline, *own.sentences) if own.headline else own.sentences
     place = sentences.index(headline.text) + 1
     if place >= len(sentences):
@@ -357,31 +387,3 @@ def _choose_additions(
             channels[channel_id] = Addition(fact.post.post.channel, fact.cited)
     order = {post.post.post_id: place for place, post in enumerate(story.posts)}
     return tuple(sorted(channels.values(), key=lambda channel: order[channel.sentence.posts[0]]))
-
-
-def _changes(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:
-    changes: list[StoryCorrection] = []
-    for post in posts:
-        story_post = post.post
-        if story_post.is_deleted:
-            changes.append(
-                StoryCorrection(
-                    ChangeSort.DELETED,
-                    story_post.channel,
-                    post.headline or next(iter(post.sentences), ""),
-                    story_post.post_id,
-                    story_post.posted_at,
-                )
-            )
-        else:
-            changes += [
-                StoryCorrection(kind, story_post.channel, text, story_post.post_id, story_post.posted_at)
-                for kind, text in post.changes
-            ]
-    different = {(change.kind, change.text): change for change in reversed(changes)}
-    return tuple(
-        sorted(
-            different.values(),
-            key=lambda change: (change.posted_at, change.post_id.channel_id, change.post_id.message_id),
-        )[-MAX_CHANGES:]
-    )

@@ -43,7 +43,10 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     result = runner.invoke(app, ["graph", "forwards"], env=off)
     assert f"Channel {second}" in result.stdout
     assert "channel 77 (not followed)" in result.stdout
-    assert "Answered by PostgreSQL: the graph of forwards is switched off on this server." in result.stderr
+    assert (
+        "Answered by PostgreSQL: the graph of forwards is switched off on this server; its operator"
+        in result.stderr
+    )
     assert "is switched off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
     assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
 

@@ -36,6 +36,8 @@ def make_story(*texts: str, deleted_at: datetime | None = None) -> VisibleStory:
         (CLOSED, "Вантовый мост в Ветрограде открыли раньше срока", StateWord.REOPENED),
         ("The cable bridge is closed for 13 days", "The cable bridge has reopened early", StateWord.REOPENED),
         ("Движение трамваев остановлено", "Движение трамваев возобновлено", StateWord.RESUMED),
+        ("340 домов остались без воды", "Воду вернули, но её советуют кипятить", StateWord.RESTORED),
+        ("The town is without power", "Power is restored in the town", StateWord.RESTORED),
         (FIRE, "Пожар на складе в Ветрограде потушили", StateWord.PUT_OUT),
         ("A warehouse is on fire in Northtown", "The warehouse fire was put out", StateWord.PUT_OUT),
         ("В тайге ищут двух туристов", "Туристов нашли живыми", StateWord.FOUND),

@@ -29,6 +29,10 @@ from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.posts.forwards import Forwards
 from telegram_assistant.stores.postgres.stores import TenantStores
 
+GRAPH_OFF = Reason(
+    "graph_off", "the graph of forwards is switched off on this server; its operator can switch it on"
+)
+
 
 class Engine(StrEnum):
     """The store that answered a query."""
@@ -172,7 +176,7 @@ class GraphScope:
 
     async def questions(self) -> GraphQuestions:
         if self.graph is None:
-            raise Missing(Reason("graph_off", "the graph of forwards is switched off on this server"))
+            raise Missing(GRAPH_OFF)
         return GraphQuestions(self.graph, await self.stores.forwards.visible())
 
     async def places(self, only: Collection[ChannelId] | None = None) -> "Places":

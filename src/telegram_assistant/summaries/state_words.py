@@ -17,6 +17,7 @@ class StateWord(StrEnum):
 
     REOPENED = "reopened"
     RESUMED = "resumed"
+    RESTORED = "restored"
     PUT_OUT = "put_out"
     FOUND = "found"
     CANCELLED = "cancelled"
@@ -47,6 +48,10 @@ _BURNS = _words(
     r"пожар\w*|огонь|огн[яе]м?|возгорани\w+|пламя|горит|горел\w?|загорел\w+|fire|fires|blaze|flames|wildfire"
 )
 _MISSING = _words(r"пропал\w*|ищут|ищет|искали|разыскива\w+|поиск\w*|missing|search|searching|searched")
+_CUT_OFF = _words(
+    r"без (?:воды|света|тепла|газа|связи|электричества|отопления|интернета)|отключ\w+|обесточ\w+|"
+    r"without (?:water|power|heat|heating|gas|electricity|internet)|cut off|outage|blackout"
+)
 _EVENTS = (
     _Event(StateWord.REOPENED, _words(r"открыл\w*|открыт[аоы]?|reopened"), _CLOSED),
     _Event(
@@ -56,6 +61,7 @@ _EVENTS = (
         ),
         _CLOSED,
     ),
+    _Event(StateWord.RESTORED, _words(r"вернул[аио]?|восстанов(?:ил\w*|лен\w?)|restored|back on"), _CUT_OFF),
     _Event(
         StateWord.PUT_OUT,
         _words(r"потуш(?:ил\w?|ен\w?)|погасил\w?|погашен\w?|extinguished|doused|put out|is out"),
@@ -93,12 +99,12 @@ def find_state_word(story: VisibleStory, headline: str, before: str) -> StateWor
 def _event_in(headline: str, before: str) -> StateWord | None:
     if headline.endswith("?") or _UNSURE.search(headline) or _CLOSED.search(headline):
         return None
-    events = [event for event in _EVENTS if event.verbs.search(headline)]
-    if len(events) != 1:
-        return None
-    event = events[0]
-    has_reason = event.before is None or event.before.search(before) is not None
-    return event.word if has_reason and not event.verbs.search(before) else None
+    events = [
+        event
+        for event in _EVENTS
+        if event.verbs.search(headline) and (event.before is None or event.before.search(before))
+    ]
+    return events[0].word if len(events) == 1 and not events[0].verbs.search(before) else None
 
 
 def _is_denial(newest: VisiblePost, posts: Sequence[VisiblePost]) -> bool:

@@ -53,9 +53,6 @@ class Office:
     sender: Sender
     now: datetime
 
-    def stores_of(self, tenant_id: TenantId) -> TenantStores:
-        return self.sender.tenant(tenant_id, None)
-
     async def create(self, kind: ReceiverKind, address: str) -> CreatedReceiver:
         return await create_receiver(
             kind,
@@ -67,6 +64,9 @@ class Office:
             language="en",
             created_by="anna",
         )
+
+    def tenant(self, tenant_id: TenantId) -> TenantStores:
+        return self.sender.tenant(tenant_id, None)
 
     async def send(self) -> None:
         while await send_to_one(self.sender, clock=lambda: self.now):
@@ -227,7 +227,7 @@ async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_c
     assert read_unsubscribe_token(token, sealer=SEALER) is None
     linked = subscriptions.read_confirm_link(token, sealer=SEALER, now=office.now)
     for _ in range(2):  # a person presses twice
-        await subscriptions.confirm(linked, tenant=office.stores_of)
+        await subscriptions.confirm(linked, tenant=office.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
     assert [mail["Subject"] for mail in mails.messages][1:] == ["The bridge is closed"]
@@ -239,7 +239,7 @@ async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_aga
     receiver = (await office.create(ReceiverKind.EMAIL, "reader@victim.example")).receiver
     await office.send()
     confirm_link = subscriptions.read_confirm_link(link_in(mails, "confirm"), sealer=SEALER, now=office.now)
-    await subscriptions.confirm(confirm_link, tenant=office.stores_of)
+    await subscriptions.confirm(confirm_link, tenant=office.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
     header = mails.messages[-1]["List-Unsubscribe"]
@@ -248,14 +248,14 @@ async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_aga
     linked = subscriptions.read_unsubscribe_link(link_in(mails, "unsubscribe"), sealer=SEALER)
     await office.save_digest(receiver.receiver_id)
     for _ in range(2):
-        await subscriptions.unsubscribe(linked, tenant=office.stores_of)
+        await subscriptions.unsubscribe(linked, tenant=office.tenant)
     count = len(mails.messages)
     with pytest.raises(Rejected):
         await resume_receiver(receiver.receiver_id, stores=office.stores)
     with pytest.raises(Rejected):
         await send_code_again(receiver.receiver_id, stores=office.stores)
     with pytest.raises(Missing):
-        await subscriptions.confirm(confirm_link, tenant=office.stores_of)
+        await subscriptions.confirm(confirm_link, tenant=office.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
     assert len(mails.messages) == count
@@ -268,9 +268,9 @@ async def test_a_reader_who_subscribes_again_gets_mails_again(office: Office, ma
     receiver = (await office.create(ReceiverKind.EMAIL, "back@victim.example")).receiver
     await office.send()
     linked = subscriptions.read_confirm_link(link_in(mails, "confirm"), sealer=SEALER, now=office.now)
-    await subscriptions.confirm(linked, tenant=office.stores_of)
-    await subscriptions.unsubscribe(linked, tenant=office.stores_of)
-    await subscriptions.subscribe_again(linked, tenant=office.stores_of)
+    await subscriptions.confirm(linked, tenant=office.tenant)
+    await subscriptions.unsubscribe(linked, tenant=office.tenant)
+    await subscriptions.subscribe_again(linked, tenant=office.tenant)
     await office.save_digest(receiver.receiver_id)
     await office.send()
     assert mails.messages[-1]["Subject"] == "The bridge is closed"
@@ -346,8 +346,10 @@ async def test_with_another_secret_key_a_webhook_is_paused_until_it_gets_a_new_s
     assert webhook.requests[-1].data["type"] == "digest.ready"
 
 
-async def test_without_a_secret_key_a_receiver_is_refused(office: Office, webhook: Webhook) -> None:
-    with pytest.raises(Rejected, match="cannot store secrets"):
+async def test_without_a_secret_key_a_receiver_is_refused_with_what_to_set(
+    office: Office, webhook: Webhook
+) -> None:
+    with pytest.raises(Rejected, match="SECRET_KEY"):
         await create_receiver(
             ReceiverKind.WEBHOOK,
             "desk",

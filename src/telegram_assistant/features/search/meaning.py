@@ -54,7 +54,9 @@ class WordsOnly(StrEnum):
 
 _WHY = {
     WordsOnly.OFF: Reason(
-        "words_only_off", "search by words only: search by meaning is switched off on this server"
+        "words_only_off",
+        "search by words only: search by meaning is switched off on this server; "
+        "its operator can switch it on",
     ),
     WordsOnly.AWAY: Reason("words_only_away", "search by words only: search by meaning does not answer now"),
     WordsOnly.SLOW: Reason("words_only_slow", "search by words only: search by meaning took too long"),

@@ -88,11 +88,13 @@ def test_every_page_has_its_case() -> None:
 
 
 def test_every_page_with_an_id_in_its_path_is_asked_with_a_foreign_one() -> None:
-    """Pages of the operator answer 404 to A, whatever the id; a tag is a word and belongs to nobody."""
+    """Pages of the operator answer 404 to A, whatever the id; a tag and a day belong to nobody."""
     of_tenants = [
         route
         for route in OF_TENANT
-        if "{" in route.path and route.needs is not KeyScope.OPERATE and "{tag}" not in route.path
+        if "{" in route.path
+        and route.needs is not KeyScope.OPERATE
+        and not {"{tag}", "{day}"} & set(route.path.split("/"))
     ]
     assert [name_of(of_tenant) for of_tenant in of_tenants if CASES[name_of(of_tenant)].foreign is None] == []
 

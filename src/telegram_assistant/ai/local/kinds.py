@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from telegram_assistant.ai.local.paid_links import MAX_ADDRESSES, has_paid_link, has_short_link
+from telegram_assistant.ai.local.selling import is_selling
 from telegram_assistant.domain.understanding.policy import PostSort
 
 _AD_MARK = re.compile(
@@ -175,14 +176,14 @@ MAX_CHARACTERS = 4_000
 
 
 def has_ad_marks(text: str, words: str, addresses: Sequence[str] = ()) -> bool:
-    """Whether a post is advertising: by a mark in its text or in an address, as a giveaway, or by two kinds
-    of selling signs. An address that hides its page is such a sign.
+    """Whether a post is advertising: by a mark in its text or in an address, as a giveaway, by a seller's
+    voice, or by two kinds of selling signs. An address that hides its page is such a sign.
     """
     beginning = text[:MAX_CHARACTERS].casefold()
     if any(hint in beginning for hint in _AD_HINTS) and _AD_MARK.search(beginning):
         return True
     addresses = addresses[:MAX_ADDRESSES]
-    if has_paid_link(addresses) or _is_giveaway(words):
+    if has_paid_link(addresses) or _is_giveaway(words) or is_selling(beginning):
         return True
     signs = sum(any(sign in words for sign in signs) for signs in _AD_SIGNS)
     return signs >= _ENOUGH_SIGNS or (signs + 1 >= _ENOUGH_SIGNS and has_short_link(addresses))

@@ -6,7 +6,9 @@ from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING
 
-from telegram_assistant.ai.local.names import NameDictionary
+from telegram_assistant.ai.local.base_forms import agreeing_person
+from telegram_assistant.ai.local.name_dictionary import NameDictionary, NameWord
+from telegram_assistant.ai.local.name_words import GIVEN_NAMES, ORGANISATION, PLACE, SURNAME
 from telegram_assistant.ai.local.words import Forms, plain_forms
 from telegram_assistant.ai.outputs import EntityKind
 
@@ -20,6 +22,7 @@ NAMES = {
     "Surn": EntityKind.PERSON,
     "Patr": EntityKind.PERSON,
 }
+MIN_SURNAME = 5
 SURE = 0.3
 """The share of a word's readings that must be a name."""
 MAX_READINGS = 6
@@ -37,29 +40,102 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
         return frozenset({word, *(form.word for reading in normal for form in reading.lexeme)})
 
     @lru_cache(maxsize=50_000)
-    def kind_of(word: str) -> EntityKind | None:
-        scores: Counter[EntityKind] = Counter()
-        for reading in analyser.parse(word):
-            kind = _kind_in(reading)
-            if kind is not None:
-                scores[kind] += reading.score
-        kind, score = next(iter(scores.most_common(1)), (None, 0.0))
-        return kind if score >= SURE else None
+    def read(word: str) -> NameWord:
+        return _read(analyser, word)
 
     @lru_cache(maxsize=20_000)
-    def nominative(words: tuple[str, ...]) -> tuple[str, ...]:
-        readings = [
-            [reading for reading in analyser.parse(word) if _kind_in(reading) is not None][:MAX_READINGS]
-            for word in words
-        ]
+    def nominative(
+        words: tuple[str, ...],
+        kind: EntityKind,
+        is_woman: bool,  # noqa: FBT001 -- a key of the cache
+    ) -> tuple[str, ...]:
+        if kind is EntityKind.PERSON:
+            return _person(analyser, words, is_woman=is_woman)
+        readings = _readings(analyser, words, kind)
         if not all(readings):
-            return words
-        agreed = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
-        return tuple(
-            inflected.word if (inflected := reading.inflect({"nomn"})) else reading.word for reading in agreed
-        )
+            readings = [[reading for reading in analyser.parse(word) if _kind_in(reading)] for word in words]
+        return _agreeing([read[:MAX_READINGS] for read in readings]) or words
 
-    return forms, NameDictionary(kind_of, nominative)
+    return forms, NameDictionary(read, nominative)
+
+
+def _read(analyser: "Analyser", word: str) -> NameWord:
+    scores: Counter[EntityKind] = Counter()
+    ordinary, is_adjective = 0.0, False
+    marks: set[str] = set()
+    normal_form = word
+    for reading in analyser.parse(word):
+        kind = _kind_in(reading)
+        if kind is None or (kind is EntityKind.PLACE and "ADJF" in reading.tag):
+            ordinary += reading.score
+            is_adjective = is_adjective or "ADJF" in reading.tag
+        elif kind is not EntityKind.PERSON or reading.tag.number != "plur":
+            if kind not in scores:
+                normal_form = reading.normal_form
+            scores[kind] += reading.score
+            marks |= {mark for mark in ("Name", "Surn", "Patr") if mark in reading.tag}
+    kind, score = next(iter(scores.most_common(1)), (None, 0.0))
+    is_known = bool(analyser.word_is_known(word))
+    if not is_known and "Surn" in marks and _is_plausible(word, normal_form, EntityKind.PERSON):
+        kind, score = EntityKind.PERSON, SURE
+    if kind is not None and not is_known and not _is_plausible(word, normal_form, kind):
+        kind = None
+    return NameWord(
+        kind=kind if score >= SURE else None,
+        is_known=is_known,
+        is_given_name=word in GIVEN_NAMES or (is_known and "Name" in marks),
+        is_surname="Surn" in marks or "Patr" in marks,
+        is_adjective=is_adjective,
+        is_ordinary=is_known and ordinary > 0,
+    )
+
+
+def _is_plausible(word: str, normal_form: str, kind: EntityKind) -> bool:
+    """Whether a word that the dictionary lacks looks like a name of this kind.
+
+    It guesses by the last letters only.
+    """
+    if kind is EntityKind.PERSON:
+        return len(word) >= MIN_SURNAME and SURNAME.search(word) is not None
+    if kind is EntityKind.PLACE:
+        return PLACE.search(normal_form) is not None
+    return ORGANISATION.search(word) is not None
+
+
+def _person(analyser: "Analyser", words: tuple[str, ...], *, is_woman: bool) -> tuple[str, ...]:
+    """A person in the nominative; words that do not agree stay as they are."""
+    if len(words) > 1:
+        return agreeing_person(words, analyser, is_woman=is_woman) or words
+    readings = _readings(analyser, words, EntityKind.PERSON)
+    singular = [[reading for reading in read if reading.tag.number == "sing"] for read in readings]
+    if is_woman:
+        singular = [
+            [reading for reading in read if reading.tag.gender == "femn"] or read for read in singular
+        ]
+    return _agreeing(singular) or words
+
+
+def _readings(analyser: "Analyser", words: tuple[str, ...], kind: EntityKind) -> list[list["Reading"]]:
+    """The readings of each word as a name of this kind.
+
+    Persons that the dictionary lacks are read as surnames only.
+    """
+    readings = []
+    for word in words:
+        named = [reading for reading in analyser.parse(word) if _kind_in(reading) is kind]
+        surnames = [reading for reading in named if "Surn" in reading.tag]
+        is_guess = kind is EntityKind.PERSON and not analyser.word_is_known(word)
+        readings.append((surnames if is_guess else named)[:MAX_READINGS])
+    return readings
+
+
+def _agreeing(readings: list[list["Reading"]]) -> tuple[str, ...] | None:
+    if not all(readings):
+        return None
+    agreed = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
+    return tuple(
+        inflected.word if (inflected := reading.inflect({"nomn"})) else reading.word for reading in agreed
+    )
 
 
 def _kind_in(reading: "Reading") -> EntityKind | None:

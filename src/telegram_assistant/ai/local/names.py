@@ -6,11 +6,20 @@ takes a fiftieth of a millisecond.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Iterator
+from dataclasses import replace
 
 from telegram_assistant.ai.local.english_names import find_english_names
+from telegram_assistant.ai.local.name_dictionary import NameDictionary, NameWord
+from telegram_assistant.ai.local.name_words import ROMAN_NUMBER, WOMAN_BEFORE
+from telegram_assistant.ai.local.russian_names import (
+    COMPOUND,
+    LINE_ENDS,
+    NamePart,
+    Run,
+    is_surname,
+    parts_of_run,
+)
 from telegram_assistant.ai.outputs import EntityKind, NamedEntity
 
 MAX_NAMES = 10
@@ -20,41 +29,19 @@ MAX_WORD_CHARACTERS = 30
 """No name is longer, and the dictionary analyses long words slowly."""
 MAX_LOOKUPS = 30
 """The most dictionary lookups per text; each takes up to a millisecond."""
-_RUN = re.compile(r"(?<![\w#@/])[A-ZА-ЯЁ][\w’'-]*(?:[ \u00a0](?:of |de |van |von |the )?[A-ZА-ЯЁ][\w’'-]*)*")
+_RUN = re.compile(
+    r"(?<![\w#@/])[A-ZА-ЯЁ][\w’'-]*"
+    r"(?:[ \u00a0](?:фон дер |фон |ван дер |ван |де |да |дель |бен |бин |ибн |аль-|эль-|of |the )?"
+    r"[A-ZА-ЯЁ][\w’'-]*)*"
+)
 _CYRILLIC = re.compile(r"[А-Яа-яЁё]")
 _BEGINS = re.compile(r"(?:^|[.!?…:;\n«\"“—–-]\s*|\W{3,})$")
-_NO_NAMES = re.compile(
-    r"СМИ|ЧП|ЧС|ЧМ|ВИЧ|СПИД|СВО|БПЛА|МСК|РСЗО|ОСАГО|КАСКО|ДТП|ЖКХ|ИИ|НДС|НДФЛ|ВВП|ЕГЭ|ОГЭ|ПВЗ|ТЦ|ТРЦ|ЖК|ДНК|"
-    r"АЭС|ТЭЦ|ЛЭП|ПВО|РЭБ|ЗРК|ВПК|ОПК|ТВ|ПО|ПК|ГОСТ|МРОТ|ИП|ООО|АО|ПАО|НКО|КПП|АЗС|СИЗО|ИК|ФЗ|УК|ЛГБТ"
-)
-"""Abbreviations of things."""
-_SURNAME = re.compile(r"(?:ов|ев|ёв|ин|ын|ский|цкий|ко|ова|ева|ёва|ина|ына|ская|цкая)$")
 _FEMALE_VERB = re.compile(r"\s+(?:не\s+)?[а-яё]+(?:ла|лась)\b")
 _DASH = re.compile(r"[—–-]\s*$")
-_LINE_ENDS = re.compile(r"[^\w\n]*(?:\n|$)")
-_ADJECTIVE = re.compile(r"(?:ском|ского|скому|ской|скую|ские|ских|ским|скими|ская|ское)$")
-_COMPOUND = re.compile(
-    r"^((?:Южн|Северн|Западн|Восточн|Центральн|Нижн|Верхн|Велик|Нов|Стар|Саудовск|Больш|Мал|Крайн|Дальн|"
-    r"Экваториальн))[а-яё]{2,3}$"
-)
-MIN_SURNAME = 5
+BEFORE_CHARACTERS = 40
 AFTER_CHARACTERS = 30
 _SOFT_STEMS = frozenset({"Нижн", "Верхн", "Крайн", "Дальн"})
 _POSSESSIVE = re.compile(r"[’']s\b")
-_TWO_WORDS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class NameDictionary:
-    """Lookups of Russian words, in lower case."""
-
-    kind_of: Callable[[str], EntityKind | None]
-    """The kind of entity that a word names; None if it is no name."""
-    nominative: Callable[[tuple[str, ...]], tuple[str, ...]]
-    """The words of one name in the nominative; they agree in case, number and gender."""
-
-
-NO_DICTIONARY = NameDictionary(kind_of=lambda _word: None, nominative=lambda words: words)
 
 
 def names_in(text: str, dictionary: NameDictionary) -> tuple[NamedEntity, ...]:
@@ -71,45 +58,70 @@ def _limit_lookups(dictionary: NameDictionary) -> NameDictionary:
     """Limits the number of lookups and the length of words."""
     lookups = 0
 
-    def kind_of(word: str) -> EntityKind | None:
+    def read(word: str) -> NameWord:
         nonlocal lookups
         lookups += 1
-        return (
-            dictionary.kind_of(word) if lookups <= MAX_LOOKUPS and len(word) <= MAX_WORD_CHARACTERS else None
-        )
+        is_allowed = lookups <= MAX_LOOKUPS and len(word) <= MAX_WORD_CHARACTERS
+        return dictionary.read(word) if is_allowed else NameWord()
 
-    return replace(dictionary, kind_of=kind_of)
+    return replace(dictionary, read=read)
 
 
 def _find_names(text: str, dictionary: NameDictionary) -> Iterator[tuple[str, EntityKind]]:
     if not _CYRILLIC.search(text):
         yield from find_english_names(text)
         return
-    for run in _RUN.finditer(text):
-        name, start = _POSSESSIVE.sub("", run.group()).rstrip("-’'"), run.start()
-        before = text[max(0, start - 6) : start]
-        begins = _BEGINS.search(before) is not None or start == 0
-        if name.isascii():
+    women: set[str] = set()
+    for match in _RUN.finditer(text):
+        written = _POSSESSIVE.sub("", match.group()).rstrip("-’'")
+        if written.isascii():
             continue
-        after = text[run.end() : run.end() + AFTER_CHARACTERS]
-        for part, kind in _russian(name, dictionary, begins=begins, after=after):
-            is_subject = part == name and _is_subject(name, before, after)
-            yield _canonical(part, dictionary, is_nominative=is_subject), kind
+        run = _run_at(text, match, written)
+        for part in parts_of_run(run, dictionary):
+            name = _canonical(part, run, dictionary, women)
+            if part.kind is EntityKind.PERSON and " " in name and name.endswith("а"):
+                women.add(name.rpartition(" ")[2])
+            yield name, part.kind
 
 
-def _canonical(name: str, dictionary: NameDictionary, *, is_nominative: bool = False) -> str:
+def _run_at(text: str, match: re.Match[str], written: str) -> Run:
+    start, end = match.span()
+    before = text[max(0, start - BEFORE_CHARACTERS) : start]
+    return Run(
+        written,
+        before,
+        after=text[end : end + AFTER_CHARACTERS],
+        begins=start == 0 or _BEGINS.search(before[-6:]) is not None,
+    )
+
+
+def _canonical(part: NamePart, run: Run, dictionary: NameDictionary, women: set[str]) -> str:
     """The name in the nominative, capitalised like the text.
 
     A name in capitals may be an abbreviation and stays unchanged.
     """
-    if name.isupper() or is_nominative:
+    name = part.name
+    if name.isupper() or (part.is_whole and _is_subject(name, run)):
         return name
     words = name.split()
-    if (compound := _COMPOUND.match(words[0])) is not None and len(words) > 1:
-        place = _canonical(" ".join(words[1:]), dictionary)
+    if part.kind is EntityKind.ORGANISATION and len(words) > 1:
+        return name
+    if (compound := COMPOUND.match(words[0])) is not None and len(words) > 1:
+        place = _nominative(words[1:], part.kind, dictionary)
         return f"{_agree(compound[1], place)} {place}"
-    nominative = dictionary.nominative(tuple(word.casefold() for word in words))
-    return " ".join(_match_case(word, form) for word, form in zip(words, nominative, strict=True))
+    is_woman = part.is_first and WOMAN_BEFORE.search(run.before) is not None
+    base = _nominative(words, part.kind, dictionary, is_woman=is_woman)
+    return f"{base}а" if f"{base}а" in women and part.kind is EntityKind.PERSON else base
+
+
+def _nominative(
+    words: list[str], kind: EntityKind, dictionary: NameDictionary, *, is_woman: bool = False
+) -> str:
+    number = words[-1] if ROMAN_NUMBER.fullmatch(words[-1]) else ""
+    named = words[:-1] if number else words
+    plain = dictionary.nominative(tuple(word.casefold() for word in named), kind, is_woman)
+    forms = [_match_case(word, form) for word, form in zip(named, plain, strict=True)]
+    return " ".join([*forms, number] if number else forms)
 
 
 def _agree(stem: str, noun: str) -> str:
@@ -131,51 +143,9 @@ def _match_case(written: str, form: str) -> str:
     )
 
 
-def _russian(
-    name: str, dictionary: NameDictionary, *, begins: bool, after: str
-) -> Iterator[tuple[str, EntityKind]]:
-    """Names found by the dictionary. At the beginning of a sentence a person needs both name and surname, or
-    a surname that looks like one, or to stand alone at the end of a line, as a speaker does.
-    """
-    words = [(word, _kind_of(word, dictionary)) for word in name.split()]
-    before = ""
-    for kind, some in groupby(words, key=lambda word: word[1]):
-        together = " ".join(word for word, _ in some)
-        is_first, is_two = begins and name.startswith(together), " " in together
-        if kind is EntityKind.PERSON:
-            is_alone = together == name and (_is_surname(together) or _LINE_ENDS.match(after) is not None)
-            if is_two or not is_first or is_alone:
-                yield together, kind
-        elif kind is EntityKind.PLACE and _COMPOUND.match(before.rsplit(" ", maxsplit=1)[-1]):
-            yield f"{before.rsplit(' ', maxsplit=1)[-1]} {together}", kind
-        elif kind is not None:
-            yield together, kind
-        elif (
-            together.isupper()
-            and len(together) >= _TWO_WORDS
-            and not is_first
-            and not _NO_NAMES.fullmatch(together)
-        ):
-            yield together, EntityKind.ORGANISATION
-        before = together
-
-
-def _is_subject(name: str, before: str, after: str) -> bool:
+def _is_subject(name: str, run: Run) -> bool:
     """Whether a surname in -а is a woman's: what she did follows, or it stands at the end as a speaker."""
-    is_speaker = _DASH.search(before) is not None and _LINE_ENDS.match(after) is not None
-    return name.endswith("а") and _is_surname(name) and (is_speaker or _FEMALE_VERB.match(after) is not None)
-
-
-def _kind_of(word: str, dictionary: NameDictionary) -> EntityKind | None:
-    if _NO_NAMES.fullmatch(word):
-        return None
-    kind = dictionary.kind_of(word.casefold())
-    return None if kind is EntityKind.PLACE and _ADJECTIVE.search(word) else kind
-
-
-def _is_abbreviation(word: str) -> bool:
-    return word.isupper() and len(word) >= _TWO_WORDS and not _NO_NAMES.fullmatch(word)
-
-
-def _is_surname(word: str) -> bool:
-    return len(word) >= MIN_SURNAME and _SURNAME.search(word) is not None
+    is_speaker = _DASH.search(run.before) is not None and LINE_ENDS.match(run.after) is not None
+    return (
+        name.endswith("а") and is_surname(name) and (is_speaker or _FEMALE_VERB.match(run.after) is not None)
+    )

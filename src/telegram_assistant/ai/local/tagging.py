@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from telegram_assistant.ai.local.kinds import classify_post, has_ad_marks
-from telegram_assistant.ai.local.names import NameDictionary, names_in
+from telegram_assistant.ai.local.name_dictionary import NameDictionary
+from telegram_assistant.ai.local.names import names_in
 from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
 from telegram_assistant.ai.local.words import HASHTAG, MAX_CHARACTERS, WORD, Forms
 from telegram_assistant.ai.outputs import Tags
@@ -23,7 +24,7 @@ from telegram_assistant.domain.understanding.vocabulary import (
     tag_in,
 )
 
-LOCAL_MODEL = "words/5"
+LOCAL_MODEL = "words/6"
 """Raise the number when rules or words change: `tga retag` then finds older results."""
 STRONG_WEIGHT, WEAK_WEIGHT = 2, 1
 MIN_SCORE = 2

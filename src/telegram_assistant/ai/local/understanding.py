@@ -13,7 +13,7 @@ from pathlib import Path
 from telegram_assistant.ai.gate_results import Material
 from telegram_assistant.ai.local.models import ModelCard, folder_of, read_card
 from telegram_assistant.ai.local.morphology import dictionary
-from telegram_assistant.ai.local.names import NO_DICTIONARY
+from telegram_assistant.ai.local.name_dictionary import NO_DICTIONARY
 from telegram_assistant.ai.local.ocr import LANGUAGES, missing_languages, ocr_command, read_text
 from telegram_assistant.ai.local.tagging import LocalTagger
 from telegram_assistant.ai.local.words import plain_forms

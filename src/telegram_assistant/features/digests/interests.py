@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from telegram_assistant.ai.local.morphology import dictionary
-from telegram_assistant.ai.local.names import NO_DICTIONARY, NameDictionary, names_in
+from telegram_assistant.ai.local.name_dictionary import NO_DICTIONARY, NameDictionary
+from telegram_assistant.ai.local.names import names_in
 from telegram_assistant.ai.local.vocabulary import words_in_other_language
 from telegram_assistant.domain.digests.interests import (
     MAX_INTERESTS,

@@ -90,7 +90,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
             state.text, find_supporters(state.text, state.post, _in_language_of(state.post, readable))
         )
     )
-    latest = _latest(story, headline)
+    latest = _latest(story, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
     candidates = [candidate for candidate in candidates if candidate.text not in elsewhere]
     lead = _lead(story, candidates, headline)
@@ -268,12 +268,13 @@ def _in_language_of(post: CleanPost, posts: Sequence[CleanPost]) -> list[CleanPo
     return [other for other in posts if other.language == post.language]
 
 
-def _latest(story: _Story, headline: CitedSentence) -> LatestSentence | None:
-    """The newest news, unless the headline's post tells them or they stand among the disputed numbers."""
+def _latest(story: _Story, headlines: Sequence[CitedSentence]) -> LatestSentence | None:
+    """The newest news, unless the post of a headline tells them or they stand among the disputed numbers."""
     latest = find_latest(story.posts)
-    if latest is None or latest.post.post.post_id == headline.posts[0] or latest.text in story.disputed:
+    if latest is None or latest.text in story.disputed:
         return None
-    return latest.line
+    headline_posts = {headline.posts[0] for headline in headlines}
+    return None if latest.post.post.post_id in headline_posts else latest.line
 
 
 def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:

@@ -98,6 +98,9 @@ def test_streets_titles_things_and_unknown_words_are_no_names(text: str, russian
         ),
         ("Слова представителя Трампа Анны Крюгерсон", {"Трамп": "person", "Анна Крюгерсон": "person"}),
         ("Бои идут в ЛНР", {"ЛНР": "place"}),
+        ("Самолёт сел в Грозном утром", {"Грозный": "place"}),
+        ("Соперник Петрова Сидоров ушёл", {"Петров": "person", "Сидоров": "person"}),
+        ("Экспорт в страны Латинской Америки вырос", {"Латинская Америка": "place"}),
     ],
 )
 def test_a_run_of_capitals_is_cut_into_its_names(

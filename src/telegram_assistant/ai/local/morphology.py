@@ -85,6 +85,7 @@ def _read(analyser: "Analyser", word: str) -> NameWord:
         is_known=is_known,
         is_given_name=word in GIVEN_NAMES or (is_known and "Name" in marks),
         is_surname="Surn" in marks or "Patr" in marks,
+        is_place=EntityKind.PLACE in scores,
         is_adjective=is_adjective,
         is_ordinary=is_known and ordinary > 0,
     )

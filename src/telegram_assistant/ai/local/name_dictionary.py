@@ -16,6 +16,8 @@ class NameWord:
     is_given_name: bool = False
     is_surname: bool = False
     """Whether a surname or a patronymic may look like this."""
+    is_place: bool = False
+    """Whether a place may look like this, too."""
     is_adjective: bool = False
     is_ordinary: bool = False
     """Whether it has another meaning, too."""

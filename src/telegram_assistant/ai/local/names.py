@@ -40,7 +40,7 @@ _FEMALE_VERB = re.compile(r"\s+(?:не\s+)?[а-яё]+(?:ла|лась)\b")
 _DASH = re.compile(r"[—–-]\s*$")
 BEFORE_CHARACTERS = 40
 AFTER_CHARACTERS = 30
-_SOFT_STEMS = frozenset({"Нижн", "Верхн", "Крайн", "Дальн"})
+_SOFT_STEMS = frozenset({"Нижн", "Верхн", "Средн", "Крайн", "Дальн"})
 _POSSESSIVE = re.compile(r"[’']s\b")
 
 

@@ -22,7 +22,7 @@ from telegram_assistant.ai.local.name_words import (
 from telegram_assistant.ai.outputs import EntityKind
 
 COMPOUND = re.compile(
-    r"^((?:Южн|Северн|Западн|Восточн|Центральн|Нижн|Верхн|Велик|Нов|Стар|Саудовск|Больш|Мал|Крайн|Дальн|"
+    r"^((?:Южн|Северн|Западн|Восточн|Центральн|Нижн|Верхн|Велик|Нов|Стар|Саудовск|Латинск|Средн|Больш|Мал|Крайн|Дальн|"
     r"Экваториальн))[а-яё]{2,3}$"
 )
 LINE_ENDS = re.compile(r"[^\w\n]*(?:\n|$)")
@@ -118,6 +118,8 @@ def _name_at(
     if word.text in NAMED_KINDS and following is not None and following.is_title_case:
         return 2, None if word.text in HOUSES else EntityKind.ORGANISATION
     length = _person_length(words, start)
+    if length == 1 and start == 0 and word.facts.is_place and PLACE_BEFORE.search(run.before):
+        return 1, EntityKind.PLACE
     if length:
         is_named = _is_person(words, start, length, run, previous)
         return length, EntityKind.PERSON if is_named else None
@@ -219,7 +221,8 @@ def _continues(first: _Word, word: _Word, rest: Sequence[_Word], *, is_given: bo
     is_short = max(len(first.text), len(word.text) - 1) <= MAX_SHORT_SURNAME and not facts.is_ordinary
     if not is_given:
         is_new = bool(rest) and facts.is_given_name and rest[0].is_title_case
-        return (word.kind is EntityKind.PERSON and not is_new) or is_short
+        is_given_next = facts.is_given_name or not facts.is_known
+        return (word.kind is EntityKind.PERSON and is_given_next and not is_new) or is_short
     if word.kind is EntityKind.PERSON or facts.is_surname or not facts.is_known or is_short:
         return True
     if word.kind is not None:
@@ -266,8 +269,6 @@ def _is_single_person(word: _Word, run: Run, *, is_first: bool, is_whole: bool, 
     look like surnames, too, so those need an office before them.
     """
     facts = word.facts
-    if facts.is_given_name and facts.is_ordinary and is_first and PLACE_BEFORE.search(run.before):
-        return False
     if is_holder or (is_first and PERSON_TITLE.search(run.before)):
         return True
     if not (run.begins and is_first):

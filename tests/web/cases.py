@@ -88,7 +88,6 @@ CASES: dict[str, PageCase] = {
     "links.show": PageCase(
         lambda worlds: f"/links?kind=story&subject={worlds.shared[0]}/102",
         lambda _: f"/links?kind=story&subject={ONLY_B[0]}/102",
-        foreign_status=200,
     ),
     "links.create": PageCase(
         lambda _: "/links",

@@ -39,10 +39,13 @@ INLINE = re.compile(r"<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=|<style|hx-on|java
 
 def test_every_text_has_its_russian_with_all_plural_forms() -> None:
     catalogue = read_po(BytesIO((CHECKOUT / MESSAGES).read_bytes()), locale="ru")
-    declared = {message if isinstance(message, str) else message[0] for _, message, _ in declared_messages()}
+    declared = {
+        (message if isinstance(message, str) else message[0], context)
+        for _, message, context in declared_messages()
+    }
     wrong = []
-    for name in declared:
-        message = catalogue.get(name)
+    for name, context in declared:
+        message = catalogue.get(name, context)
         strings = (
             []
             if message is None

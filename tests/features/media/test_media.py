@@ -145,7 +145,7 @@ async def test_a_file_that_the_store_has_lost_says_so(shelf: Shelf) -> None:
 async def test_without_a_store_there_is_no_place_for_files(shelf: Shelf) -> None:
     post_id = await shelf.post(draw_picture())
     homeless = replace(shelf, app=replace(shelf.app, files=None, thumbnails=None))
-    with pytest.raises(MediaUnavailable, match="FILES_DIR"):
+    with pytest.raises(MediaUnavailable, match="stores no files"):
         await open_file(homeless, post_id)
     assert await why_not(homeless, post_id) is Unavailability.NO_PLACE
 

@@ -346,10 +346,10 @@ async def test_with_another_secret_key_a_webhook_is_paused_until_it_gets_a_new_s
     assert webhook.requests[-1].data["type"] == "digest.ready"
 
 
-async def test_without_a_secret_key_a_receiver_is_refused_with_what_to_set(
+async def test_without_a_secret_key_a_receiver_is_refused_with_who_can_help(
     office: Office, webhook: Webhook
 ) -> None:
-    with pytest.raises(Rejected, match="SECRET_KEY"):
+    with pytest.raises(Rejected, match="its operator can enable that"):
         await create_receiver(
             ReceiverKind.WEBHOOK,
             "desk",

@@ -16,7 +16,7 @@ _QUOTED = re.compile(r"[«\"“„]")
 _FIRST_PERSON_WORDS = "я мне меня мной мой моя мое мои надеюсь думаю считаю i my me i'm i'd i've"
 _FIRST_PERSON = frozenset(_FIRST_PERSON_WORDS.split())
 _PREDICATES = frozenset({"VERB", "INFN", "PRTS", "PRED", "ADJS", "GRND", "COMP"})
-PREPOSITION = "PREP"
+_PREPOSITION = "PREP"
 
 
 def is_fragment(sentence: ParsedText) -> bool:
@@ -32,11 +32,7 @@ def is_fragment(sentence: ParsedText) -> bool:
 def _begins_in_the_middle(sentence: ParsedText) -> bool:
     """«iPhone» begins a sentence, «в городе» continues one."""
     first = sentence.words[0]
-    return first.start == _first_letter(sentence.text) and first.text.islower()
-
-
-def _first_letter(text: str) -> int:
-    return next((place for place, letter in enumerate(text) if not letter.isspace()), -1)
+    return sentence.text.lstrip().startswith(first.text) and first.text.islower()
 
 
 def _has_no_predicate(sentence: ParsedText) -> bool:
@@ -44,7 +40,7 @@ def _has_no_predicate(sentence: ParsedText) -> bool:
     if not sentence.is_cyrillic or _DASH.search(sentence.text):
         return False
     first, *others = sentence.words
-    return PREPOSITION in parts_of_speech(first.text) and not any(
+    return _PREPOSITION in parts_of_speech(first.text) and not any(
         parts_of_speech(word.text) & _PREDICATES for word in others
     )
 

@@ -1,7 +1,7 @@
 """Links posts and groups them into stories: one batch at a time, whichever process does it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, wr
 from telegram_assistant.stores.postgres.stories.attaching import attach
 from telegram_assistant.stores.postgres.stories.grouped_posts import (
     WANTED,
+    DatedPost,
     Grouped,
     KnownPost,
     StoryPostRow,
@@ -259,10 +260,13 @@ async def _write(
     await _merge_stories(connection, assigned)
     if announce_moved:
         newest = max(weighed.posted_at for weighed in own.values())
-        moved = _split_off(known_posts, assigned) - own.keys()
-        await _announce(
-            connection, assigned, {post for post in moved if times[post] > newest - ANNOUNCED_AFTER_SPLIT}
-        )
+        moved = {
+            post: stored[post]
+            for post in _split_off(known_posts, assigned) - own.keys()
+            if times[post] > newest - ANNOUNCED_AFTER_SPLIT
+        }
+        if moved:
+            await _announce(connection, assigned, moved)
     return _changes(compared, known_posts, assigned, kinds)
 
 
@@ -318,22 +322,21 @@ def _split_off(known: Mapping[PostId, KnownPost], assigned: Assignment) -> set[P
     }
 
 
-async def _announce(connection: Connection, assigned: Assignment, posts: Collection[PostId]) -> None:
-    stored = await stored_posts(connection, posts)
+async def _announce(connection: Connection, assigned: Assignment, posts: Mapping[PostId, DatedPost]) -> None:
     await write_notices(
         connection,
         [
             QueuedNotice(
                 PostGrouped.about(
                     post,
-                    stored_post.revision,
-                    occurred_at=stored_post.posted_at,
-                    trace_id=trace_of(post, stored_post.revision),
+                    dated_post.revision,
+                    occurred_at=dated_post.posted_at,
+                    trace_id=trace_of(post, dated_post.revision),
                     story_id=str(assigned.stories[post]),
                 ),
                 Lane.LIVE,
             )
-            for post, stored_post in sorted(stored.items())
+            for post, dated_post in sorted(posts.items())
         ],
     )
 

@@ -164,6 +164,27 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     assert "трещины" not in owner.page
 
 
+A_WEEK_AND_A_MOMENT_EARLIER = """
+UPDATE digests
+SET until = until - interval '7 days 10 s',
+    content = jsonb_set(content, '{until}', to_jsonb(until - interval '7 days 10 s'))
+WHERE tenant_id = $1
+"""
+
+
+async def test_a_digest_of_one_day_a_week_tells_the_whole_week(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
+    await make_now(owner)
+    await admin.execute(A_WEEK_AND_A_MOMENT_EARLIER, tenant_id)
+    days = 24 * 60
+    await tell({channel_id: BRIDGE, other: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=6.5 * days)
+    await make_now(owner)
+    assert len(headlines(owner.page)) == 1
+    assert "мост" in headlines(owner.page)[0]
+
+
 async def put_into_folders(admin: Admin, tenant_id: TenantId, folders: dict[ChannelId, str]) -> None:
     for channel_id, folder in folders.items():
         await admin.execute(

@@ -79,6 +79,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
         mutes=muted,
         limit=MAX_CONSIDERED,
         candidates=MAX_CONSIDERED,
+        max_age=now - since + MAX_DELAY,
         language=language,
     )
     changed = [story for story in recent.stories if story.new or _was_corrected(story.story, since)]

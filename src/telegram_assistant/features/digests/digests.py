@@ -19,6 +19,10 @@ from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 REMEMBERED_FOR = timedelta(days=7)
 FIRST_REACH = timedelta(days=1)
 """The first digest tells of the last day."""
+MAX_REACH = timedelta(days=8)
+"""A digest of one day a week tells the whole week, even when the one before it was early or this one is
+late.
+"""
 MAX_REMEMBERED = 60
 NO_DIGEST = Reason("digest_unknown", "you have no such digest")
 
@@ -42,12 +46,14 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     the page of who asked for it.
     """
     digest_id = digest_id_of(tenant_id, user_id, moment)
-    recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED_FOR)
+    recent = await own.digests.newest(
+        limit=MAX_REMEMBERED, since=now - REMEMBERED_FOR
+    ) or await own.digests.newest(limit=1)
     if any(stored.digest_id == digest_id for stored in recent):
         return digest_id
     plan = await own.digests.plan()
     digest = await compose(
-        recent[0].digest.until if recent else now - FIRST_REACH,
+        max(recent[0].digest.until, now - MAX_REACH) if recent else now - FIRST_REACH,
         stores=stores,
         now=now,
         length=plan.length,

@@ -90,10 +90,7 @@ class Handling:
                 else:
                     parsed.append((entry, event))
         if parsed:
-            with log_with_traces({event.post_id: event.trace_id for _, event in parsed}):
-                outcomes += await (
-                    self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0])
-                )
+            outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
         return outcomes
 
     def _dead_letter_killer(self, entry: Entry, event: Event) -> DeadLettered:
@@ -116,10 +113,11 @@ class Handling:
 
         If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours.
         """
-        try:
-            return await self._attempt(parsed)
-        except Exception:
-            log.warning("batch_split", stage=self._stage.name, size=len(parsed), exc_info=True)
+        with log_with_traces({event.post_id: event.trace_id for _, event in parsed}):
+            try:
+                return await self._attempt(parsed)
+            except Exception:
+                log.warning("batch_split", stage=self._stage.name, size=len(parsed), exc_info=True)
         return [outcome for parsed_entry in parsed for outcome in await self._handle_one(parsed_entry)]
 
     async def _handle_one(self, parsed_entry: ParsedEntry) -> list[Outcome]:

@@ -1,7 +1,7 @@
 """The trace of the work in hand: every log line that is written meanwhile carries its id."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Final
 
@@ -10,8 +10,8 @@ from structlog.typing import EventDict, WrappedLogger
 MAX_TRACES: Final = 5
 """How many traces a line about a whole batch names."""
 
-_trace_ids: ContextVar[Mapping[str, str]] = ContextVar("trace_ids")
-"""The trace ids of the posts in hand, by post id; that of a request, under an empty name."""
+_trace_ids: ContextVar[Callable[[], Mapping[str, str]]] = ContextVar("trace_ids")
+"""Returns the trace ids of the posts in hand, by post id; that of a request, under an empty name."""
 
 
 def trace_id_of(traceparent: str | None) -> str | None:
@@ -20,39 +20,42 @@ def trace_id_of(traceparent: str | None) -> str | None:
     return parts[1] if len(parts) == 4 else None  # noqa: PLR2004 -- version, trace, span, flags
 
 
-@contextmanager
-def log_with_trace(trace_id: str) -> Iterator[None]:
+def log_with_trace(trace_id: str) -> AbstractContextManager[None]:
     """Adds the id to every line of this task, and of those that it starts, inside the block."""
-    with _hold_trace_ids({"": trace_id}):
-        yield
+    return _HoldTraceIds(lambda: {"": trace_id})
 
 
-@contextmanager
-def log_with_traces(traceparents: Mapping[str, str | None]) -> Iterator[None]:
+def log_with_traces(traceparents: Mapping[str, str | None]) -> AbstractContextManager[None]:
     """Adds ids to the lines about posts: a line with a `post_id` gets that of its post, another one those of
     the first few.
 
     `traceparents` are those of the posts in hand, by post id.
     """
-    with _hold_trace_ids(
-        {post_id: trace_id for post_id, parent in traceparents.items() if (trace_id := trace_id_of(parent))}
-    ):
-        yield
+    return _HoldTraceIds(
+        lambda: {
+            post_id: trace_id for post_id, parent in traceparents.items() if (trace_id := trace_id_of(parent))
+        }
+    )
 
 
-@contextmanager
-def _hold_trace_ids(trace_ids: Mapping[str, str]) -> Iterator[None]:
-    token = _trace_ids.set(trace_ids)
-    try:
-        yield
-    finally:
-        _trace_ids.reset(token)
+class _HoldTraceIds:
+    """Costs next to nothing until a line is written: every event of every stage passes here."""
+
+    __slots__ = ("_read", "_token")
+
+    def __init__(self, read: Callable[[], Mapping[str, str]]) -> None:
+        self._read = read
+
+    def __enter__(self) -> None:
+        self._token = _trace_ids.set(self._read)
+
+    def __exit__(self, *_: object) -> None:
+        _trace_ids.reset(self._token)
 
 
 def add_trace_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """The structlog processor."""
-    trace_ids = _trace_ids.get({})
-    if not trace_ids or "trace_id" in event:
+    if "trace_id" in event or not (trace_ids := _trace_ids.get(dict[str, str])()):
         return event
     own = trace_ids.get(str(event.get("post_id")))
     if own is None and len(trace_ids) == 1:

@@ -161,12 +161,18 @@ def _split_mark(sentence: str) -> tuple[ChangeSort | None, str]:
     return None, sentence
 
 
+def without_openings(sentences: list[str]) -> list[str]:
+    """Without first sentences that say nothing: «Что известно.», «Коротко.»."""
+    while len(sentences) > 1 and not is_headline(sentences[0]) and _is_opening(sentences[0], sentences[1:]):
+        sentences = sentences[1:]
+    return sentences
+
+
 def _without_edges(sentences: list[str]) -> list[str]:
     """Without openings, and without a short last sentence that names and counts nothing:
     «Будем обновлять.».
     """
-    while len(sentences) > 1 and not is_headline(sentences[0]) and _is_opening(sentences[0], sentences[1:]):
-        sentences = sentences[1:]
+    sentences = without_openings(sentences)
     while len(sentences) > 1 and _is_empty(sentences[-1], CLOSING_WORDS):
         sentences = sentences[:-1]
     return sentences

@@ -83,13 +83,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     first_headline = written_headline or _central_sentence(story, candidates)
     candidates = [candidate for candidate in candidates if candidate.text not in story.disputed]
     state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, chosen)
-    headline = (
-        first_headline
-        if state is None
-        else cite_posts(
-            state.text, find_supporters(state.text, state.post, _in_language_of(state.post, readable))
-        )
-    )
+    headline = first_headline if state is None else _cite_state(state, readable)
     latest = _latest(story, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
     candidates = [candidate for candidate in candidates if candidate.text not in elsewhere]

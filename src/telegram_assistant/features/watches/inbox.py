@@ -19,6 +19,7 @@ from telegram_assistant.language.parsed_text import fold, readings_of
 from telegram_assistant.language.sentences import split_sentences
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.watches.alerts import Alert
+from telegram_assistant.summaries.cleaning import without_openings
 
 MAX_HEADLINE = 140
 MAX_TEXT = 500
@@ -90,11 +91,25 @@ def make_line(alert: Alert) -> InboxLine:
     """The line of one alert alone."""
     words = query_words(alert.watch_kind, alert.watch_query)
     sentences = split_sentences(alert.text)
-    place = next((place for place, text in enumerate(sentences) if len(text.split()) >= MIN_WORDS), 0)
+    place = _place_of_headline(sentences, words)
     headline = _mark(sentences[place] if sentences else "", words, MAX_HEADLINE)
     text = _mark(" ".join(sentences[place + (not headline.is_cut_after) :]), words, MAX_TEXT)
     marked = [snippet.text[start:end] for snippet in (headline, text) for start, end in snippet.marks]
     return InboxLine(alert, headline, text, tuple(dict.fromkeys(marked)))
+
+
+def _place_of_headline(sentences: list[str], words: Sequence[str]) -> int:
+    """Of the first sentence with a word of the watch, or that is no opening."""
+    openings = len(sentences) - len(without_openings(sentences))
+    return next(
+        (
+            place
+            for place, text in enumerate(sentences)
+            if (place >= openings and len(text.split()) >= MIN_WORDS)
+            or any(_is_meant(word, words) for word in _WORD.findall(text))
+        ),
+        0,
+    )
 
 
 @lru_cache(1000)

@@ -24,7 +24,7 @@ from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.server import HttpServer
 from telegram_assistant.api.status import RoleEndpoints, files_section, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
-from telegram_assistant.domain.tenants.access import weakness_of_operator_key
+from telegram_assistant.domain.tenants.access import weakness_of_secret
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.heartbeats import send_heartbeats
 from telegram_assistant.features.operations.resources import resources_loop
@@ -177,7 +177,7 @@ async def run_roles(
 
 def _warn_of_weak_key(http: HttpSettings) -> None:
     key = http.operator_key.get_secret_value()
-    if key and (weakness := weakness_of_operator_key(key)):
+    if key and (weakness := weakness_of_secret(key, variable="OPERATOR_KEY")):
         log.warning(
             "operator_key_is_weak", why=str(weakness), remedy="set it to what `tga keys operator` prints"
         )

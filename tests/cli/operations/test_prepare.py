@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.domain.tenants.access import weakness_of_operator_key
+from telegram_assistant.domain.tenants.access import weakness_of_secret
 from telegram_assistant.features.operations.preparing import COMMANDS, LOGINS, NEEDS, prepare_secrets
 from telegram_assistant.settings import DatabaseLogin, read_settings
 
@@ -41,7 +41,7 @@ def test_the_secrets_are_settings_that_the_program_accepts(tmp_path: Path) -> No
     assert (tmp_path / "postgres/postgres_password").read_text(
         encoding="utf-8"
     ) in settings.database.admin_url.get_secret_value()
-    assert weakness_of_operator_key(settings.http.operator_key.get_secret_value()) is None
+    assert weakness_of_secret(settings.http.operator_key.get_secret_value(), variable="OPERATOR_KEY") is None
     assert len(settings.web.secret_key.get_secret_value()) >= 32
 
 

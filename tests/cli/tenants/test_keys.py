@@ -5,7 +5,7 @@ import re
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.domain.tenants.access import weakness_of_operator_key
+from telegram_assistant.domain.tenants.access import weakness_of_secret
 
 
 def test_a_key_is_made_listed_and_revoked(runner: CliRunner) -> None:
@@ -39,4 +39,4 @@ def test_what_does_not_exist_is_told(runner: CliRunner) -> None:
 def test_a_key_for_the_operator_is_printed_that_nobody_guesses(runner: CliRunner) -> None:
     made = [runner.invoke(app, ["keys", "operator"]).stdout.strip() for _ in range(2)]
     assert made[0] != made[1]
-    assert [weakness_of_operator_key(key) for key in made] == [None, None]
+    assert [weakness_of_secret(key, variable="OPERATOR_KEY") for key in made] == [None, None]

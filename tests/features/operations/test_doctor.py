@@ -11,6 +11,7 @@ from telegram_assistant.features.operations.doctor import (
     examine,
     examine_operator_key,
     examine_pages,
+    examine_secret_key,
     examine_settings,
 )
 from telegram_assistant.pipeline import WITH_GRAPH
@@ -61,6 +62,21 @@ def test_a_random_operator_key_is_green_and_none_is_fine() -> None:
     ):
         assert examine_key(key).verdict is Severity.OK
     assert examine_key("").verdict is Severity.OFF
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict"),
+    [
+        ("", Severity.OFF),
+        ("secret", Severity.BAD),
+        ("x" * 200, Severity.BAD),
+        (new_operator_key(), Severity.OK),
+    ],
+)
+def test_a_secret_key_that_can_be_guessed_is_red_and_none_is_fine(key: str, verdict: Severity) -> None:
+    finding = examine_secret_key(read_settings({**NEEDED, "SECRET_KEY": key}))
+    assert finding.verdict is verdict
+    assert (finding.remedy is not None) == (verdict is Severity.BAD)
 
 
 def examine_outbound(**environ: str) -> list[Finding]:

@@ -16,7 +16,7 @@ SHOWN_LETTERS = 10
 """The number of leading letters of a key that are stored in the clear,
 so that people can tell their keys apart.
 """
-MIN_OPERATOR_KEY_LETTERS = 32
+MIN_SECRET_LETTERS = 32
 MAX_KEY_GENERATIONS = 8
 """The longest chain of keys created with one another;
 each use of a key checks that all its ancestors are valid.
@@ -100,17 +100,18 @@ def new_operator_key() -> str:
     return secrets.token_urlsafe(32)
 
 
-def weakness_of_operator_key(key: str) -> Reason | None:
-    """Why the key could be guessed; None if it is strong enough."""
-    if len(key) < MIN_OPERATOR_KEY_LETTERS:
+def weakness_of_secret(secret: str, *, variable: str) -> Reason | None:
+    """Why the secret in this variable could be guessed; None if it is strong enough."""
+    if len(secret) < MIN_SECRET_LETTERS:
         return Reason(
-            "operator_key_short",
-            "OPERATOR_KEY can be guessed: it is shorter than {letters} characters",
-            letters=MIN_OPERATOR_KEY_LETTERS,
+            "secret_short",
+            "{variable} can be guessed: it is shorter than {letters} characters",
+            variable=variable,
+            letters=MIN_SECRET_LETTERS,
         )
     # Random text does not compress; repeated letters and words do.
-    if len(zlib.compress(key.encode())) < MIN_OPERATOR_KEY_LETTERS:
-        return Reason("operator_key_repeats", "OPERATOR_KEY can be guessed: it repeats itself")
+    if len(zlib.compress(secret.encode())) < MIN_SECRET_LETTERS:
+        return Reason("secret_repeats", "{variable} can be guessed: it repeats itself", variable=variable)
     return None
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
-from telegram_assistant.domain.tenants.access import weakness_of_operator_key
+from telegram_assistant.domain.tenants.access import weakness_of_secret
 from telegram_assistant.features.operations import outbound_check, sandbox_check
 from telegram_assistant.features.operations.readiness import (
     CheckedRole,
@@ -134,6 +134,7 @@ def examine_settings(settings: Settings) -> list[Finding]:
         *providers.examine_embeddings(settings),
         *models,
         examine_operator_key(settings),
+        examine_secret_key(settings),
         examine_pages(settings),
         *outbound_check.examine(settings),
     ]
@@ -169,10 +170,28 @@ def examine_operator_key(settings: Settings) -> Finding:
             "OPERATOR_KEY is empty: health details and metrics are available to this machine only",
         )
         return off("operator key", reason)
-    if weakness := weakness_of_operator_key(key):
+    if weakness := weakness_of_secret(key, variable="OPERATOR_KEY"):
         return bad(
             "operator key",
             weakness,
             remedy=Reason("print_operator_key", "set it to the output of `tga keys operator`"),
         )
     return ok("operator key", Reason("operator_key_strong", "OPERATOR_KEY cannot be guessed"))
+
+
+def examine_secret_key(settings: Settings) -> Finding:
+    """Checks the secret that seals those of receivers: without it readers cannot add webhooks or mail."""
+    key = settings.web.secret_key.get_secret_value()
+    remedy = Reason(
+        "print_secret_key",
+        "set it to the output of `tga keys operator` in every process, then enter the secrets of receivers "
+        "again",
+    )
+    if not key:
+        reason = Reason(
+            "secret_key_empty", "SECRET_KEY is empty: receivers of webhooks and e-mail cannot be added"
+        )
+        return off("secret key", reason)
+    if weakness := weakness_of_secret(key, variable="SECRET_KEY"):
+        return bad("secret key", weakness, remedy=remedy)
+    return ok("secret key", Reason("secret_key_strong", "SECRET_KEY cannot be guessed"))

@@ -297,6 +297,14 @@ async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refuse
     assert "Nothing new" in (await owner.open("./digest")).text
 
 
+async def test_the_plan_says_in_which_time_zone_its_times_were_chosen(owner: Browser, admin: Admin) -> None:
+    await owner.open("./digest/plan")
+    await owner.submit("./digest/plan", time="08:00", weekday=["1"], length="short")
+    assert "You chose these times in" not in (await owner.open("./digest/plan")).text
+    await admin.execute("UPDATE digest_plans SET zone = 'Asia/Vladivostok' WHERE user_id = $1", owner.user_id)
+    assert "You chose these times in Asia/Vladivostok." in (await owner.open("./digest/plan")).text
+
+
 async def test_what_interests_comes_first_with_its_reason_and_muted_words_are_left_out(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:

@@ -83,6 +83,12 @@ def test_an_invented_fact_drops_the_sentence_and_says_why(
         ),
         ("Cargo Meridian buys Nordwood.", "citation_roles", DEAL[0].text, DEAL),
         (
+            "Из-за тумана столкнулись десятки машин.",
+            "citation_word",
+            "Из-за тумана столкнулись 11 машин, 7 человек ранены.",
+            CRASH,
+        ),
+        (
             "Nordwood Nordwood Nordwood buys Cargo Meridian Cargo Meridian",
             "citation_repeated",
             DEAL[0].text,

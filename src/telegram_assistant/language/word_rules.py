@@ -11,7 +11,13 @@ from telegram_assistant.language.dates import dates_in
 from telegram_assistant.language.evidence import Evidence, is_same, noun_of, shared_words
 from telegram_assistant.language.fact_rules import Rule
 from telegram_assistant.language.opposites import NEGATED_ENDING, NEGATIONS, opposites_of
-from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, may_be_name, parse_text
+from telegram_assistant.language.parsed_text import (
+    ParsedText,
+    ParsedWord,
+    may_be_name,
+    parse_text,
+    readings_of,
+)
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.sentences import quotations
 from telegram_assistant.language.speakers import speakers_in
@@ -26,6 +32,14 @@ word that no post has may say something else with it.
 NEGATED_WORDS = 2
 NEAR_CHARACTERS = 60
 MANY_TIMES = 3
+_AMOUNTS = frozenset[str]().union(
+    *map(
+        readings_of,
+        "десятки сотни тысячи миллионы миллиарды большинство половина треть четверть "
+        "dozens hundreds thousands millions billions most majority half".split(),
+    )
+)
+"""Words that count without a number."""
 _COMMON_ENDING = re.compile(r"(?:s|ing|er|ed|ly|tion|ment|ness|al|ic|ous|ive|ship|ity)$")
 """Endings that English names seldom have."""
 
@@ -61,6 +75,16 @@ def _substitutions(claim: ParsedText, evidence: Evidence) -> Reason | None:
     ]
     if unknown and any(shared_words(content, sentence) >= NEARLY_COPIED for sentence in evidence.sentences):
         return Reason("citation_word", "no cited post has the word {word!r}", word=unknown[0].text)
+    return None
+
+
+def _amounts(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    """«Сотни людей вышли» is more than «люди вышли»."""
+    spans = [(quantity.start, quantity.end) for quantity in quantities_in(claim.text).all]
+    for word in claim.words:
+        is_amount = word.readings & _AMOUNTS and not any(start <= word.start < end for start, end in spans)
+        if is_amount and not word.readings & evidence.readings:
+            return Reason("citation_word", "no cited post has the word {word!r}", word=word.text)
     return None
 
 
@@ -193,6 +217,7 @@ WORD_RULES: tuple[Rule, ...] = (
     _first_word,
     _negations,
     _opposites,
+    _amounts,
     _substitutions,
     _roles,
     _check_counts,

@@ -10,7 +10,6 @@ index with the tenant's channels, newest fifty, ids only. What is found is judge
 
 import asyncio
 import itertools
-import os
 import random
 import tempfile
 import time
@@ -29,7 +28,7 @@ from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.features.search.search import search
-from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.vectors.embedded import EmbeddedVectors
 from telegram_assistant.vectors.index import MeaningSearch
@@ -77,24 +76,19 @@ async def run(posts: int, rounds: int, recall_posts: int) -> dict[str, object]:
         models = await asyncio.to_thread(package_models, Path(scratch) / "models")
         more = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM}
         async with AsyncExitStack() as stack:
-            settings = await stack.enter_async_context(own_database("tga_bench_recall"))
-            app = await stack.enter_async_context(
-                assemble(_with(settings, VECTORS_DIR=f"{scratch}/recall", **more), with_vectors=True)
+            settings = await stack.enter_async_context(
+                own_database("tga_bench_recall", variables={**more, "VECTORS_DIR": f"{scratch}/recall"})
             )
+            app = await stack.enter_async_context(assemble(settings, with_vectors=True))
             recalled = await recall(app, await _tenant(app), posts=recall_posts, questions=rounds)
         async with AsyncExitStack() as stack:
-            settings = await stack.enter_async_context(own_database("tga_bench_search"))
-            app = await stack.enter_async_context(assemble(_with(settings, **more)))
+            settings = await stack.enter_async_context(own_database("tga_bench_search", variables=more))
+            app = await stack.enter_async_context(assemble(settings))
             vectors = await stack.enter_async_context(
                 open_bench_vectors(app.settings, Path(scratch) / "timing")
             )
             timed = await timing(app, vectors, posts, rounds)
     return {"bench": "search", "posts": posts, **timed, **recalled}
-
-
-def _with(settings: Settings, **more: str) -> Settings:
-    url = settings.database.url.get_secret_value()
-    return read_settings({**os.environ, "DATABASE_URL": url, **more})
 
 
 @asynccontextmanager

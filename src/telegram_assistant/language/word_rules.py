@@ -32,13 +32,11 @@ word that no post has may say something else with it.
 NEGATED_WORDS = 2
 NEAR_CHARACTERS = 60
 MANY_TIMES = 3
-_AMOUNTS = frozenset[str]().union(
-    *map(
-        readings_of,
-        "десятки сотни тысячи миллионы миллиарды большинство половина треть четверть "
-        "dozens hundreds thousands millions billions most majority half".split(),
-    )
+_AMOUNT_WORDS = (
+    "десятки сотни тысячи миллионы миллиарды большинство половина треть четверть "
+    "dozens hundreds thousands millions billions most majority half"
 )
+_AMOUNTS = frozenset[str]().union(*map(readings_of, _AMOUNT_WORDS.split()))
 """Words that count without a number."""
 _COMMON_ENDING = re.compile(r"(?:s|ing|er|ed|ly|tion|ment|ness|al|ic|ous|ive|ship|ity)$")
 """Endings that English names seldom have."""

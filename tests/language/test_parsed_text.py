@@ -26,7 +26,12 @@ def test_a_sentence_that_points_back_cannot_stand_alone(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Мост в Ольхове откроют в апреле.", "The bridge opens in April.", "До этого года мост не чинили."],
+    [
+        "Мост в Ольхове откроют в апреле.",
+        "The bridge opens in April.",
+        "До этого года мост не чинили.",
+        "There will be no tram line in Olkhov.",
+    ],
 )
 def test_a_sentence_that_names_everything_stands_alone(text: str) -> None:
     assert not goes_on(parse_text(text))

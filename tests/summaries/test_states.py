@@ -110,6 +110,33 @@ def test_a_sentence_of_an_earlier_post_is_never_the_latest() -> None:
     assert summary.latest.channel == "Канал 2"
 
 
+@pytest.mark.parametrize(
+    ("claim", "denial"),
+    [
+        (
+            "Утечка данных в компании «Ольха»\n\nВ сеть попали 40 тысяч записей клиентов.",
+            "Утечки не было, заявили в компании «Ольха».",
+        ),
+        (
+            "Olkhov to build a tram line\n\nEight stops are planned along the river.",
+            "There will be no tram line in Olkhov: the council does not want it.",
+        ),
+    ],
+    ids=["russian", "english"],
+)
+def test_what_a_later_post_says_does_not_exist_is_news(claim: str, denial: str) -> None:
+    summary = story((1, 0, claim), (2, 300, denial))
+    assert denial in {summary.headline.text, summary.latest.text if summary.latest else ""}
+
+
+def test_a_post_about_something_else_of_the_same_name_is_not_the_latest() -> None:
+    other = (
+        "В Ольхове вырос внутренний долг мэрии\n\nРевизоры насчитали 370 счетов за 5 лет. Слушания назначены "
+        "на вторник. Документ подписан."
+    )
+    assert story((1, 0, CLOSED), (2, 300, other)).latest is None
+
+
 def test_a_number_that_grew_is_told_although_the_words_are_those_of_an_earlier_post() -> None:
     grown = "Мост в Ольхове закрыли до апреля: число машин выросло до 900."
     summary = story((1, 0, CLOSED), (2, 300, grown), is_one_wording=True)

@@ -29,6 +29,7 @@ _ABOUT_IT = re.compile(
     r"(?:in|on|at|by|to|of|from|for|with) (?:it|them|him|her))\b",
     re.IGNORECASE,
 )
+_EXISTS = re.compile(r"there(?:['’]s| is| are| was| were| will| has| have| had)\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"^[^,.;:!?—–]*?\b(?:об этом|про это|этого|этому|этим|такой|такого|такие|там же|также|тоже|при этом|"
     r"по (?:его|её|ее|их) (?:словам|мнению|данным)|"
@@ -201,8 +202,11 @@ def goes_on(sentence: ParsedText) -> bool:
     """
     if not sentence.words:
         return False
+    points_back = sentence.words[0].folded in _FIRST_WORDS and not _EXISTS.match(
+        sentence.text, sentence.words[0].start
+    )
     return (
-        sentence.words[0].folded in _FIRST_WORDS
+        points_back
         or _ABOUT_IT.match(sentence.text) is not None
         or _POINTS_BACK.match(sentence.text) is not None
     )

@@ -14,10 +14,12 @@ from itertools import pairwise
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import (
     ParsedText,
+    ParsedWord,
     fold,
     goes_on,
     is_whole,
     parse_text,
+    readings_of,
     tells_before,
 )
 from telegram_assistant.language.quantities import quantities_in
@@ -33,11 +35,18 @@ SAID = 0.9
 """A sentence of which another post has so many word pairs was said there."""
 MIN_NEW_WORDS = 3
 MIN_SHARED_WORDS = 2
+MIN_SENTENCES = 3
 MIN_AFTER_FIRST = timedelta(minutes=20)
 FIRST_SENTENCES = 2
 MIN_WORDS, MAX_WORDS = 3, 30
 MIN_CONTENT = 2
 """Words that say something; "Back to this." has one."""
+_QUOTES = frozenset('«"“„')
+_NONE_EXISTS = re.compile(
+    r"\b(?P<before>\w+) не (?:было|будет)\b|"
+    r"\bthere (?:was|were|is|are|will be) no (?P<after>\w+)\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"\w+")
 
 
@@ -83,6 +92,8 @@ def _new_sentences(posts: Sequence[CleanPost]) -> Iterator[NewSentence]:
     """One of each post at most, the newest first; none of the first post."""
     for place in range(len(posts) - 1, 0, -1):
         post, earlier = posts[place], posts[:place]
+        if not _is_of_story(post, earlier):
+            continue
         has_same_words = _has_same_words(post, earlier)
         is_copy = any(is_near_copy(post.text, other.text) for other in earlier)
         sentences = (post.headline, *post.sentences) if post.headline else post.sentences
@@ -117,6 +128,26 @@ def _was_said(text: str, earlier: Sequence[CleanPost]) -> bool:
     """Whether an earlier post has the sentence, even where cleaning takes it for an opening."""
     pairs = word_pairs_of(text)
     return any(len(pairs & word_pairs_of(post.post.text)) >= SAID * len(pairs) for post in earlier)
+
+
+def _is_of_story(post: CleanPost, earlier: Sequence[CleanPost]) -> bool:
+    """Whether an earlier post has words of it beside names, and beside what those are («компания X»): one
+    name has many stories. A short post may be an update in other words.
+    """
+    if len(post.sentences) < MIN_SENTENCES:
+        return True
+    earlier_readings = frozenset[str]().union(*(parse_text(other.text).readings for other in earlier))
+    shared = [word for word in _own_words(post.text) if word.readings & earlier_readings]
+    return len({word.folded for word in shared}) >= MIN_SHARED_WORDS
+
+
+def _own_words(text: str) -> Iterator[ParsedWord]:
+    kinds = {
+        word.start
+        for word, following in pairwise(parse_text(text).words)
+        if following.is_capitalised or text[following.start - 1 : following.start] in _QUOTES
+    }
+    return (word for word in words_around(text) if word.start not in kinds)
 
 
 def may_change_state(post: CleanPost) -> bool:
@@ -166,7 +197,29 @@ def _tells_change(text: str, earlier: Sequence[CleanPost]) -> bool:
     """Whether it has words of change and none that an earlier post has, or a number that grew to it."""
     changes = change_words_in(parse_text(text))
     is_changed = bool(changes) and not changes & _earlier_changes(tuple(post.text for post in earlier))
-    return is_changed or _tells_growth(text, earlier)
+    return is_changed or _denies(text, earlier) or _tells_growth(text, earlier)
+
+
+def _denies(text: str, earlier: Sequence[CleanPost]) -> bool:
+    """Whether it says that there was none of what the first post begins with, as no other post does yet:
+    «Утечки не было», “There was no leak”.
+    """
+    denied = _denied_in(text)
+    if not denied:
+        return False
+    first = earlier[0]
+    beginning = f"{first.headline}\n{first.sentences[0] if first.sentences else ''}"
+    return bool(denied & parse_text(beginning).readings) and not any(
+        denied & _denied_in(post.text) for post in earlier
+    )
+
+
+@lru_cache(maxsize=4_000)
+def _denied_in(text: str) -> frozenset[str]:
+    """The readings of the words that a text says do not exist."""
+    return frozenset[str]().union(
+        *(readings_of(match["after"] or match["before"]) for match in _NONE_EXISTS.finditer(text))
+    )
 
 
 def _tells_growth(text: str, earlier: Sequence[CleanPost]) -> bool:

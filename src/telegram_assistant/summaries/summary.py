@@ -13,7 +13,7 @@ least one post is in it. It takes about 20 ms for 30 posts: call it in a thread 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.language.names import names_in
@@ -87,7 +87,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     latest = _latest(story, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
     candidates = [candidate for candidate in candidates if candidate.text not in elsewhere]
-    lead = _lead(story, candidates, headline)
+    lead = _lead(story, candidates, headline, elsewhere)
     first = (headline,) if lead is None else (headline, lead)
     in_own_words = _choose_in_own_words(story, candidates, first)
     return StorySummary(
@@ -271,8 +271,10 @@ def _latest(story: _Story, headlines: Sequence[CitedSentence]) -> LatestSentence
     return None if latest.post.post.post_id in headline_posts else latest.line
 
 
-def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:
-    """The most central sentence that adds something to the headline."""
+def _lead(
+    story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence, elsewhere: Collection[str]
+) -> CitedSentence | None:
+    """The most central sentence that adds something to the headline, and does not stand elsewhere."""
     parsed_headline = parse_text(headline.text)
     others = [
         (candidate, parse_text(candidate.text)) for candidate in candidates if candidate.text != headline.text
@@ -286,11 +288,15 @@ def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSenten
         and not repeats(parsed, parsed_headline)
     ]
     return (
-        _most_central(story, adding, parsed_headline).cited if adding else _sentence_behind(headline, story)
+        _most_central(story, adding, parsed_headline).cited
+        if adding
+        else _sentence_behind(headline, story, elsewhere)
     )
 
 
-def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | None:
+def _sentence_behind(
+    headline: CitedSentence, story: _Story, elsewhere: Collection[str]
+) -> CitedSentence | None:
     """The sentence that follows the headline in its own post:
     there “It was a tablet” says what it is about. None behind a headline in another language.
     """
@@ -309,6 +315,7 @@ def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | 
         and not is_fragment(behind)
         and not repeats(behind, parse_text(headline.text))
         and behind.text not in story.disputed
+        and behind.text not in elsewhere
         and not _is_doubtful(behind, story)
     )
     return cite_posts(behind.text, find_supporters(behind.text, own, story.posts)) if is_good else None

@@ -140,10 +140,10 @@ async def test_what_has_faded_is_not_taken_back_twice(
     await admin.execute(
         "UPDATE feedback SET said_at = $1 WHERE feedback = 'more' AND user_id = $2", long_ago, owner.user_id
     )
-    await admin.execute("UPDATE interests SET weight = 0.5 WHERE user_id = $1", owner.user_id)
+    await admin.execute("UPDATE interests SET weight = 0.53 WHERE user_id = $1", owner.user_id)
     await owner.open("./interests")
     await owner.submit("./interests/say", story=str(story), feedback="more", do="undo")
-    assert await load_weights(owner) == {"Казань": "+0.2"}
+    assert await load_weights(owner) == {"Казань": "+0.3"}
     assert "you saved" in owner.page
 
 

@@ -79,7 +79,7 @@ class Seeded:
 
 @dataclass
 class SentRequests:
-    """What was asked so far."""
+    """The requests sent so far."""
 
     cases: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
@@ -151,7 +151,7 @@ def serve_site(installation: Settings) -> Iterator[Seeded]:
 
 
 def ask_all(site: Seeded, *, cases: int, first_seed: int) -> SentRequests:
-    """Round by round, every operation in turn, until so many cases were asked."""
+    """Sends requests to every operation in turn, round by round, until `cases` requests were sent."""
     schema = schemathesis.openapi.from_dict(requests.get(f"{site.url}/openapi.json", timeout=10).json())
     operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
     tally, session, number = SentRequests(), requests.Session(), 0

@@ -133,7 +133,7 @@ UPDATE backfills SET next_try_at = now() WHERE state = 'open' AND kind = 'rechec
 
 
 async def load_evidence(settings: Settings) -> list[str]:
-    """What stands in the way, for whoever looks into it."""
+    """The rows that keep the verification from ending, for the person who investigates."""
     admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
     rows = [str(dict(row)) for query in EVIDENCE for row in await admin.fetch(query)]
     await admin.close()

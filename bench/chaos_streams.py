@@ -71,7 +71,7 @@ LIMITS = at_most(0, "failed_seeds")
 
 @dataclass
 class Landed:
-    """What was landed in one schedule: the posts that must get through, and those that must not."""
+    """The posts of one schedule: those that must get through, and those that must not."""
 
     good: set[str] = field(default_factory=set)
     poison: set[str] = field(default_factory=set)
@@ -79,7 +79,7 @@ class Landed:
 
 @dataclass
 class Found:
-    """What is wrong after a schedule; all zero is right."""
+    """The mistakes after a schedule; all counts must be zero."""
 
     lost: int = 0
     twice: int = 0

@@ -51,7 +51,7 @@ type Database = "asyncpg.Connection[asyncpg.Record]"
 
 @dataclass(frozen=True)
 class Read:
-    """What became of the wait."""
+    """The result of waiting until all posts are stored."""
 
     seconds: float
     half_seconds: float
@@ -75,7 +75,7 @@ async def furnish(app: App, control: ControlClient, channels: list[int], account
 
 
 def load_expected(control: ControlClient, channels: list[int]) -> dict[PostKey, str]:
-    """What has to be stored: everything that can be read now, but messages about the channel itself."""
+    """The texts of all posts that must be stored: all that can be read now, without service messages."""
     rows = (row for channel_id in channels for row in control.truth(channel_id))
     return {
         (row["channel_id"], row["message_id"]): row["text"]

@@ -63,7 +63,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one policy did in the measured days of one world."""
+    """The results of one policy over the measured days of one world."""
 
     waits: Floats
     requests: int
@@ -185,7 +185,7 @@ def run(size: Size, seed: int) -> Run:
 
 
 def vary_nature(nature: Nature) -> dict[str, Nature]:
-    """What nobody knows of real channels, assumed otherwise."""
+    """The reference with other assumptions about traits of real channels that nobody has measured."""
     return {
         "spread 1.2": replace(nature, spread=1.2),
         "spread 2.0": replace(nature, spread=2.0),

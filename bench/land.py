@@ -40,7 +40,7 @@ LIMITS = at_least(0.5, "ratio")
 
 @dataclass
 class Side:
-    """What one side has done so far, turn by turn."""
+    """The measurements of one side, one value per turn."""
 
     per_s: list[float] = field(default_factory=list)
     cpu_us: list[float] = field(default_factory=list)

@@ -78,7 +78,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a piece of work took."""
+    """The wall time of a piece of work, and the CPU seconds that each process spent on it."""
 
     seconds: float
     own: float

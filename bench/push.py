@@ -31,7 +31,7 @@ POSTS = 20
 LOOK_SECONDS = 0.02
 HANDS = 4
 TELLING_SECONDS = 20.0
-"""What may be on its way when the last post is published."""
+"""How long the bench waits for posts that are still on their way after the last one is published."""
 
 COUNT_UNREAD = "SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NULL"
 LANDED = """

@@ -1,9 +1,9 @@
-"""What each ingest process says that it has parsed, held against what it has inserted: per life of a process,
-at its last scrape.
+"""Compares the posts that each ingest process counts as parsed with the posts that it inserted, at the last
+scrape of the process.
 
-A trigger notes for every inserted post which process has inserted it, by a setting that each process brings
-along in its DATABASE_URL. The last scrape of a process that was killed or stopped may leave out what it
-inserted shortly before; of a process that lives until the end, when all is quiet, it must be exact.
+A trigger notes for every inserted post which process inserted it, by a setting in that process's
+DATABASE_URL. The last scrape of a process that was killed or stopped may leave out posts inserted shortly
+before. For a process that lives until the end, when all is quiet, the count must be exact.
 """
 
 import asyncio
@@ -127,7 +127,7 @@ def _with_life(url: str, life: str) -> str:
 
 
 def _sums(certain: int, late: Sequence[int]) -> set[int]:
-    """What may have been counted: all that is certain, and any of the late pages."""
+    """The totals that a correct counter may show: the certain posts plus any of the late pages."""
     sums = {certain}
     for posts in late:
         sums |= {total + posts for total in sums}

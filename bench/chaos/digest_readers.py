@@ -49,7 +49,7 @@ class DigestReaders:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a replica needs to reach them."""
+        """The settings with which a replica reaches the two receivers."""
         mail = {
             "SMTP_HOST": "127.0.0.1",
             "SMTP_PORT": str(self.mails.port),
@@ -73,7 +73,7 @@ class DigestReaders:
             await asyncio.sleep(1.0)
 
     async def count_arrivals(self) -> dict[str, int]:
-        """What arrived, beside what was to be sent."""
+        """Counts the deliveries that arrived, were missed, or arrived twice."""
         rows = await self.admin.fetch(
             "SELECT d.delivery_id, d.digest_id, r.kind FROM deliveries d "
             "JOIN receivers r USING (tenant_id, receiver_id)"

@@ -47,7 +47,7 @@ class Fleet:
             )
 
     async def _keep(self) -> None:
-        """Whoever died is replaced."""
+        """Replaces workers that died."""
         while True:
             await asyncio.sleep(0.1)
             for place, worker in enumerate(self.workers):

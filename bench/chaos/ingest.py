@@ -174,7 +174,7 @@ async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> i
 
 
 async def _quietly(change: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """What was deleted before cannot be changed."""
+    """Changes a post; does nothing if the post was deleted before."""
     with suppress(httpx.HTTPStatusError):
         await asyncio.to_thread(change, *arguments, **more)
 

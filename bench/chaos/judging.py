@@ -1,4 +1,4 @@
-"""What is stored after the trouble, held against what is true."""
+"""Compares the stored posts, albums, files and counters with the truth after the faults of a schedule."""
 
 import asyncio
 import hashlib
@@ -28,7 +28,7 @@ FROM posts p WHERE channel_id = $1
 
 @dataclass
 class Result:
-    """What was found in one schedule; every number after the posts must be zero."""
+    """The findings of one schedule; each count in `MISTAKES` must be zero."""
 
     seed: int
     posts: int = 0

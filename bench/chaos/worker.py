@@ -1,8 +1,8 @@
 """One worker of the chaos bench: three stages that count their effects in PostgreSQL, with the real runtime
 around them.
 
-`python -m bench.chaos.worker`, told by the environment where the servers are. Posts are what their text says:
-plain, slow, failing, rejected, or deadly (it kills the process that works on it).
+`python -m bench.chaos.worker` reads the addresses of the servers from the environment. The text of a post
+says how it behaves: plain, slow, failing, rejected, or deadly (it kills the process that works on it).
 """
 
 import asyncio
@@ -37,7 +37,7 @@ UPDATE chaos_totals SET total = total + (SELECT count(*) FROM fresh) WHERE stage
 
 
 class Effects:
-    """What a stage leaves behind: a mark per event, and a sum that would tell of anything counted twice."""
+    """The traces of a stage in PostgreSQL: a row per event, and a total that shows events counted twice."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self._pool = pool

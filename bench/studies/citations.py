@@ -4,8 +4,8 @@ planted as a model makes them.
 Half of the event types are held out: the checker was made while looking at the others (`--looked-at` measures
 those). Of planted numbers, names, dates, quotations and speakers `dropped_unsupported` is the share that is
 not shown as written; of supported sentences `kept_supported` is the share that is shown, as written or as the
-source sentence in its place. What words can hardly see (negations, opposites, swapped roles, claims of
-others) is `dropped_claims`.
+source sentence in its place. `dropped_claims` is the same share for inventions that words hardly reveal:
+negations, opposites, swapped roles, claims of others.
 
 Each sentence is checked twice: by itself, and as a line of a provider's text with the numbers of its posts
 behind it. Each figure is the worse of both.

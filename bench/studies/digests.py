@@ -42,7 +42,7 @@ LIMITS = (
 
 @dataclass(slots=True)
 class Judged:
-    """What was told, and what is wrong with it."""
+    """The digests of a run, and the counts of their mistakes."""
 
     digests: list[Digest] = field(default_factory=list)
     repeated: int = 0
@@ -82,9 +82,9 @@ async def store(
 
 
 def count_repeated(story: DigestStory, earlier: Sequence[Digest]) -> int:
-    """Sentences told before, and a story told as new that was told before.
+    """Counts the sentences of a story that an earlier digest has, and one more if the story is wrongly new.
 
-    What was corrected is told again on purpose.
+    A corrected story counts zero: it appears again on purpose.
     """
     if story.novelty is Novelty.CORRECTED:
         return 0
@@ -118,7 +118,7 @@ async def judge(
     gone: PostId | None,
     judged: Judged,
 ) -> Digest:
-    """Makes the digest of a day, and says what is wrong with it.
+    """Makes the digest of a day, and counts its mistakes.
 
     `begun` are the stories that began that day.
     """

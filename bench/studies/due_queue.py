@@ -76,7 +76,7 @@ LIMITS = (*at_least(0.1, "ratio"), *at_most(2.0, "bloat"))
 
 @dataclass
 class Turns:
-    """What one side did."""
+    """The measurements of one side."""
 
     polls: int = 0
     seconds: float = 0.0

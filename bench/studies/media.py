@@ -60,7 +60,7 @@ LIMITS = (*at_most(0, "lacking", "orphans", "double_use"), *at_most(1.1, "copies
 
 @dataclass
 class Truth:
-    """What the world has: hashes by post, and the sizes of all different files."""
+    """The files of the simulated world: hashes by post, and the size of each distinct file."""
 
     hashes: dict[tuple[int, int], str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -188,7 +188,7 @@ async def wait_until_settled(admin: "asyncpg.Connection[asyncpg.Record]") -> Non
 
 
 async def in_store(files: Files, since: datetime) -> list[bytes]:
-    """What was put during the run: the bucket may hold more."""
+    """The hashes of the files that were put during the run: the bucket may hold more."""
     return [
         file.sha256
         for byte in range(256)

@@ -53,12 +53,12 @@ LIMITS = at_least(1, "posts")
 
 @dataclass(slots=True)
 class Shown:
-    """What a reader is shown, and what the tagger says."""
+    """The digests and stories that a reader sees, and the tags of the posts."""
 
     tags: dict[PostId, Tags] = field(default_factory=dict)
     digests: list[Digest] = field(default_factory=list)
     stories: list[tuple[VisibleStory, StorySummary | None]] = field(default_factory=list)
-    """Of several channels."""
+    """Stories of several channels, with their summaries."""
     torn: int = 0
     grouped_posts: int = 0
     """Posts that a story shows beside another one."""

@@ -2,10 +2,11 @@
 find.
 
 A tenant follows 500 of 20,000 heavy-tailed channels. Questions are one to three words of a known frequency
-(bench.search_texts), through the function that every interface calls, with the sentence model that comes as a
+(bench.workloads.search_texts), through the function that every interface calls, with the sentence model of a
 package. The vectors of the posts are drawn around those of questions. Bare is the plain query on the words'
-index with the tenant's channels, newest fifty, ids only. What is found is judged by the demo world
-(bench.search_recall). Where QDRANT_URL is set its server is used, else the embedded engine.
+index with the tenant's channels, newest fifty, ids only. The demo world judges the results
+(bench.workloads.search_recall). The bench uses the server of QDRANT_URL if it is set, else the embedded
+engine.
 """
 
 import asyncio

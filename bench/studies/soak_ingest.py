@@ -44,9 +44,7 @@ from testkit.socks_proxy import Proxy, proxy_server
 POSTS = 200
 """In each channel before the start: more than one page, so that no page is cheaper than in life."""
 LAG_PER_ROUND = 0.27
-"""What bench.freshness predicts for the mean, in rounds:
-the time in which every channel could be read once.
-"""
+"""The mean lag that bench.freshness predicts. The unit is a round: the time to read every channel once."""
 STALE_SLACK_SECONDS = 60.0
 FLAT_PERCENT, FLAT_SECONDS = 2.0, 600.0
 

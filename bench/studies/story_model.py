@@ -1,9 +1,9 @@
-"""What a sentence model would add to comparing posts by their words, names and numbers: the recall of English
+"""How much a sentence model adds to comparing posts by their words, names and numbers: the recall of English
 pairs at the same precision.
 
 The model is the one that comes as a package; it reads no other language. Both regressions, without and with
-the cosine of the two vectors, are fitted on one half of the measuring world, as bench.fit_stories does, and
-judged on the other. Decision 17 says why stories are grouped without it.
+the cosine of the two vectors, are fitted on one half of the measuring world, as bench.studies.fit_stories
+does, and judged on the other. Decision 17 says why stories are grouped without it.
 """
 
 import tempfile

@@ -52,7 +52,7 @@ class NoDeadLetters:
 
 @dataclass
 class Side:
-    """What one contestant has done so far, round by round."""
+    """The measurements of one side, one value per round."""
 
     per_s: list[float] = field(default_factory=list)
     cpu_us: list[float] = field(default_factory=list)

@@ -59,7 +59,7 @@ FULL_LIMITS = (*LIMITS, *at_least(1500, "stories"), *at_least(150, "disputes_pla
 
 @dataclass(slots=True)
 class Counts:
-    """What was counted of one kind of sentence."""
+    """The counts for one kind of sentence."""
 
     stated: int = 0
     stated_right: int = 0
@@ -90,7 +90,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Judgement:
-    """What was counted over all summaries."""
+    """The counts over all summaries."""
 
     states: StateJudgement
     lines: Counts = field(default_factory=Counts)

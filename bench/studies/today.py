@@ -1,5 +1,5 @@
-"""What stands on *Today* over days of the demo world that is no news: advertising, what is said every day,
-and posts that only look alike.
+"""How much of *Today* is no news over days of the demo world: advertising, remarks that channels repeat every
+day, and posts that only look alike.
 
 A person follows every third channel, so that the list is short and has room for all of this, and reads all of
 it every evening. `not_news` are stories of which no two channels tell the same event; `missed` are events
@@ -35,7 +35,7 @@ LIMITS = (*at_most(2, "not_news_percent", "missed_percent"), *at_least(50, "list
 async def mark_advertising(
     admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequence[LabelledPost]
 ) -> None:
-    """Says what the local tagger would say."""
+    """Tags the posts that the local tagger would call advertising."""
     ads = [
         post.post
         for post in posts

@@ -2,8 +2,8 @@
 are found.
 
 The stage runs on real posts with vectors that cost nothing to make; the model is measured alone, on the same
-texts. Searches are those of somebody who follows 500 of 20,000 channels. Where QDRANT_URL is set the server
-is measured, else the embedded engine.
+texts. Searches are those of somebody who follows 500 of 20,000 channels. The bench measures the server of
+QDRANT_URL if it is set, else the embedded engine.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""What benchmarks measure with: worlds, texts, loads and readers."""
+"""Worlds, texts, loads and readers for the benches."""

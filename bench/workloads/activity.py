@@ -84,7 +84,7 @@ class Nature:
 
 @dataclass(frozen=True)
 class World:
-    """What happened, and why: the posts that policies may find, and the truth that only an oracle sees."""
+    """A simulated world: the posts that policies may find, and the truth that only an oracle sees."""
 
     begin: float
     end: float
@@ -97,7 +97,7 @@ class World:
     decay: Floats
 
     def describe(self) -> dict[str, float]:
-        """What the truth comes to, to hold against what is known of real channels."""
+        """Figures of this world to compare with known figures of real channels."""
         days = self.mean.shape[1] // BINS_A_DAY
         by_day = self.mean[:, : days * BINS_A_DAY].sum(axis=0).reshape(days, BINS_A_DAY)
         by_hour = by_day.mean(axis=0).reshape(24, -1).mean(axis=1)

@@ -119,7 +119,7 @@ WRONG_VERBS = (
     ("Подорожал ли хлеб в {city.loc}?", "Did bread in {city} become more expensive?"),
     ("Сколько школ построили в {city.loc}?", "How many schools were built in {city}?"),
 )
-"""What no event of the world does."""
+"""Questions about things that no event of the world does."""
 MONTHS = {
     "ru": [
         "января",

@@ -71,9 +71,9 @@ def outages(*, begin: float, days: int, seed: int) -> list[tuple[float, float]]:
 
 @dataclass
 class Reader:
-    """What a policy may see: a poll shows the posts published since the one before.
+    """The view of a policy: a poll returns the posts published since the poll before.
 
-    It keeps the record, too.
+    It also records how long posts waited.
     """
 
     posts: list[list[float]]
@@ -111,7 +111,7 @@ class Reader:
         return new_posts
 
     def close(self, now: float) -> None:
-        """What nobody has found by the end has waited until the end."""
+        """Counts posts that no poll found as waiting until `now`."""
         for channel, (posts, known) in enumerate(zip(self.posts, self.known_ids, strict=True)):
             self._note(channel, posts[known:], now)
         self.stalest_seconds = max(self.stalest_seconds, self.budget.measured_until - min(self.polled_at))
@@ -124,7 +124,7 @@ class Reader:
 
 @dataclass
 class Plan:
-    """What the production policy knows of its channels, and what it asks of them now."""
+    """The state of the production policy: the rhythm and profile of each channel, and the present price."""
 
     rhythms: list[Rhythm]
     profiles: list[Profile]

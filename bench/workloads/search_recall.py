@@ -3,8 +3,8 @@ world knows the truth.
 
 A question is up to four words of one post about a story; relevant are the other posts about it, whoever tells
 it in whichever language, and for `same_language` those in the question's language, by words. The question's
-own post counts for nobody. The model that comes as a package reads English only. What decides the ranking
-(features/search/words.py) was chosen with other worlds (seeds 2 and 3).
+own post counts for nobody. The model that comes as a package reads English only. The ranking
+(features/search/words.py) was tuned with other worlds (seeds 2 and 3).
 """
 
 import random

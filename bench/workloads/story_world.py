@@ -27,7 +27,7 @@ from testkit.factories import make_page, make_post
 MEASURING_DAYS = 49
 POSTS_PER_PAGE = 500
 PICTURES = frozenset({Shows.PHOTO, Shows.PNG, Shows.WEBP})
-"""What is hashed and read."""
+"""Posts that show one of these are photos; the others count as texts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +166,7 @@ async def pages_of_channels(app: App, posts: Sequence[LabelledPost], size: int) 
 
 
 def halves(posts: Sequence[LabelledPost]) -> tuple[list[LabelledPost], list[LabelledPost]]:
-    """What may be fitted on, and what is reported: other kinds of events, in the later half of the days."""
+    """The posts to fit on, and those to report on: other kinds of events, in the later half of the days."""
     events = sorted({post.planned.story.event.name for post in posts if post.planned.story is not None})
     random.Random(3).shuffle(events)
     fitted = set(events[: len(events) // 2])

@@ -23,7 +23,7 @@ type Truth = Mapping[PostId, LabelledPost]
 
 @dataclass(slots=True)
 class StateJudgement:
-    """What was counted of disputes and states over all summaries."""
+    """The counts of disputes and states over all summaries."""
 
     truth: Truth
     disputes: list[tuple[bool, bool]] = field(default_factory=list)

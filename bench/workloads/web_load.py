@@ -54,7 +54,7 @@ class ReadingPerson:
 
 @dataclass(slots=True)
 class Load:
-    """What the readers met: seconds of each answer, by page."""
+    """The answers that the readers got: the seconds of each, by page, and the number of errors."""
 
     times: dict[str, list[float]] = field(default_factory=dict)
     errors: int = 0

@@ -134,7 +134,7 @@ type Admin = asyncpg.Connection[asyncpg.Record]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What pages can be opened of."""
+    """The objects that pages of the installation show."""
 
     tenant_id: TenantId
     channels: tuple[ChannelId, ...]

@@ -1,8 +1,8 @@
-"""Whose words a line is in, by the plan of the unruly world.
+"""Decides whether posts tell a line in their own words, by the plan of the unruly world.
 
 Posts are in the same words if one repeats the other by plan, if both tell the event in the same sentence, or
-if both have the very sentence that says the line: no reader calls that words of their own, although the plan
-let two channels choose the same words.
+if both contain the sentence of the line itself. In the last case the plan let two channels choose the same
+words, but no reader calls them words of their own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class WordingTruth:
         return id(self.posts[post].planned.author), *sentences[:1], nearest
 
     def _sentences_of(self, post_id: PostId) -> tuple[str, ...]:
-        """What the post says by plan: the sentence about the event first, its headline last."""
+        """The planned sentences of the post: the sentence about the event first, its headline last."""
         if post_id not in self._sentences:
             post = self.posts[post_id]
             self._sentences[post_id] = tuple(map(fold_text, _sentences_of(post)))

@@ -1,1 +1,1 @@
-"""What tests and benchmarks share: factories, servers, programs and stand-ins for the outside world."""
+"""Factories, servers, programs and stand-ins for the outside world, for tests and benches."""

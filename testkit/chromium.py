@@ -118,9 +118,9 @@ async def open_tab(browser: Browser, device: Device, base_url: str) -> AsyncIter
 
 
 async def accessibility_violations(page: Page) -> list[str]:
-    """What axe-core finds, of any severity.
+    """The violations that axe-core finds, of any severity.
 
-    Its script comes through the debugger, so our policy stays as it is.
+    The debugger loads its script, so the content security policy of the page stays as it is.
     """
     await page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
     report = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -132,7 +132,7 @@ async def accessibility_violations(page: Page) -> list[str]:
 
 
 async def layout_troubles(page: Page) -> list[str]:
-    """What does not fit: a page that scrolls sideways, and text that is cut off without saying so."""
+    """Finds a page that scrolls sideways, and text that is cut off without an ellipsis."""
     troubles: list[str] = await page.evaluate(
         """() => {
             const found = [];

@@ -128,7 +128,7 @@ type Started = dict[str, tuple[int, str | None]]
 
 
 def find_started(folder: Path) -> Started:
-    """What the demo in the folder has started, as it says itself."""
+    """The processes that the demo in the folder started, from its own record."""
     known = json.loads((folder / "processes.json").read_bytes())
     return {name: (pid, start) for name, (pid, _, start) in known.items()}
 

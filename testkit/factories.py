@@ -77,7 +77,7 @@ async def follow_long_ago(
 
 
 async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datetime) -> None:
-    """Whatever is stored of the channel is gone at that moment, and some other posts are there."""
+    """Marks every stored post of the channel as deleted at that moment, and stores ten other posts."""
     others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
     observed = ObservedPage(tuple(others), asked_at=at, is_newest=False)

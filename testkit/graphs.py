@@ -1,5 +1,5 @@
-"""What tests of the graph share: a graph that goes at the end, posts that forward, link and name,
-and all that is in a graph.
+"""Helpers for tests of the graph: a graph that is erased at the end, posts that forward, link and mention,
+and the whole content of a graph.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What every bench needs: a database of its own, CPU of the servers, percentiles,
+"""The frame of every bench: a database of its own, CPU of the servers, percentiles,
 and one JSON line at the end.
 """
 
@@ -50,7 +50,7 @@ class Limit:
     is_lower_bound: bool = False
 
     def explain_miss(self, result: Mapping[str, Any]) -> str | None:
-        """What is wrong; None if the figure keeps to the limit."""
+        """A sentence that says how the figure misses the limit; None if it keeps to it."""
         value: Any = result
         for name in self.figure.split("."):
             value = value[name]
@@ -167,7 +167,7 @@ async def find_postmaster(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
 
 
 def postgres_cpu(postmaster: int) -> float:
-    """All its processes, those that are gone included."""
+    """CPU seconds of all processes of the server, including those that ended."""
     stat = Path(f"/proc/{postmaster}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     gone = (int(stat[13]) + int(stat[14])) / 100
     children = [entry for entry in Path("/proc").glob("[0-9]*") if _parent(entry) == postmaster]
@@ -182,7 +182,7 @@ def _parent(entry: Path) -> int:
 
 
 def memory_bytes(pid: int) -> int:
-    """What a process holds in memory now."""
+    """The resident memory of a process now."""
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -197,7 +197,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def last_half[V](values: Sequence[V]) -> Sequence[V]:
-    """What was measured once things had settled."""
+    """The second half of the values: by then the run has settled."""
     return values[len(values) // 2 :]
 
 
@@ -212,7 +212,7 @@ def median(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Versions:
-    """What was measured with what."""
+    """The versions and PostgreSQL settings of a measurement."""
 
     postgres: str
     settings: dict[str, str]

@@ -1,4 +1,4 @@
-"""Who publishes what bench/studies/hostile.py measures with, and the web that the posts link to."""
+"""An author who publishes the posts of bench/studies/hostile.py, and the websites that the posts link to."""
 
 import asyncio
 import hashlib
@@ -49,7 +49,7 @@ class Author:
     last_edited: int = 1
 
     async def post(self, text: str) -> None:
-        """Each text once more with a number in front, so that nothing is known of it."""
+        """Lands the text with a new number in front, so that no cache knows it."""
         number = next(self.numbers)
         await self._land(number, f"{number} {text}"[: contents.LENGTH])
 
@@ -60,7 +60,7 @@ class Author:
         self.last_edited = number
 
     async def link(self, site: str, page: str) -> None:
-        """A site of that kind that nobody has been to, and a page of that kind there."""
+        """Lands a post that links to a page of that kind, on a new site of that kind."""
         number = next(self.numbers)
         url = f"http://{site.replace(' ', '-')}.{number}.example:{self.web_port}/{quote(page.lstrip('/'))}"
         await self._land(
@@ -96,8 +96,9 @@ class Author:
         await self._ask("POST", "/channels", content=body, headers={"Content-Type": "application/json"})
 
     async def follow_list(self, text: str) -> None:
-        """Each is a program of its own, whose start alone takes a second: one at a time, with pauses,
-        others not at all.
+        """Imports the list unless another import is running.
+
+        Each import is a program of its own whose start takes a second, so there is a pause after each.
         """
         if self.importing.locked():
             return
@@ -128,7 +129,7 @@ class Author:
             await asyncio.sleep(IMPORT_PAUSE_SECONDS)
 
     async def read(self) -> None:
-        """What was edited last, every change of the last day, and the word that stands everywhere."""
+        """Requests the versions of the post edited last, the newest changes, and a frequent word."""
         await self._ask("GET", f"/posts/{self.channel_id}/{self.last_edited}/versions")
         await self._ask("GET", "/changes?limit=50")
         await self._ask("GET", "/search?q=снег&limit=50")

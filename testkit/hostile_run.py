@@ -72,7 +72,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run has shown."""
+    """The measurements of one run."""
 
     probes: Sequence[Probe]
     steps: int
@@ -81,7 +81,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Pairs are of the ordinary run and the hostile one."""
+    """The hostile run compared with the ordinary one; in each pair the ordinary one is first."""
 
     probe_ratio: float
     answers_503: int
@@ -201,7 +201,7 @@ async def _answers(url: str, process: asyncio.subprocess.Process, log: Path) -> 
 
 
 async def inhabitants(app: App) -> tuple[TenantId, ChannelId, TenantId]:
-    """Who publishes strange things and reads them, and somebody else with a feed of their own."""
+    """Creates the author's tenant with its channel, and another tenant that has ordinary posts."""
     tenants = [(await app.system.tenants.ensure(name)).tenant_id for name in ("author", "somebody else")]
     channels = [await make_channel(app.system) for _ in tenants]
     for tenant_id, channel_id in zip(tenants, channels, strict=True):

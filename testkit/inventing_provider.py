@@ -1,4 +1,4 @@
-"""What a careless model writes: sentences of the passages it was given, three in ten with something invented.
+"""A careless model: it repeats sentences of the given passages, three in ten with something invented.
 
 It never says that it does not know.
 """

@@ -1,4 +1,4 @@
-"""What the templates of the pages say, and the catalogue with its translations."""
+"""The messages of the pages, and the catalogue with their translations."""
 
 from collections.abc import Iterator
 from io import BytesIO

@@ -63,7 +63,10 @@ class Terminal:
         self._shell.stdin.write(f"{line}\necho ::$?\n")
 
     def until(self, pattern: re.Pattern[str]) -> str:
-        """What the pattern finds in a line that is printed. Fails if the command ends before."""
+        """Waits for a printed line with the pattern, and returns its first group.
+
+        Fails if the command ends before.
+        """
         assert self._shell.stdout is not None
         for line in self._shell.stdout:
             self._printed.append(line)

@@ -76,6 +76,6 @@ async def add_account(name: str, session: str, *, key: str, app: App) -> Account
 
 
 def load_texts(telegram: ControlClient, channel_ids: Sequence[int]) -> dict[tuple[int, int], str]:
-    """What there is to be read in these channels."""
+    """The texts of all posts of these channels that are not deleted."""
     posts = (row for channel_id in channel_ids for row in telegram.truth(channel_id))
     return {(row["channel_id"], row["message_id"]): row["text"] for row in posts if row["deleted_at"] is None}

@@ -58,7 +58,7 @@ class FakeServer:
     seconds: float = 0.0
     hangs: bool = False
     streams: int = 1000
-    """What is above is refused with 429, as GigaChat does."""
+    """More requests at the same time are refused with 429, as GigaChat does."""
     token_seconds: float = 1800.0
     pieces: int = 0
     """Of a streamed answer; 0: it comes at once."""

@@ -27,7 +27,7 @@ OPEN_GUARD = Guard(ports=frozenset(range(1, 65536)), although_private=(ip_networ
 
 @dataclass
 class Request:
-    """What a webhook was sent."""
+    """A request that a webhook received."""
 
     headers: dict[str, str]
     body: bytes
@@ -74,7 +74,7 @@ class Webhook:
 
 
 class Misbehaviour(StrEnum):
-    """What a receiver can do to keep a sender busy."""
+    """Ways in which a receiver keeps a sender busy."""
 
     DRIP = "drip"
     """One line of a header every half second, without end."""
@@ -88,7 +88,7 @@ class Misbehaviour(StrEnum):
 
 @dataclass
 class HostileWebhook:
-    """A server that takes nothing, and as long as it can."""
+    """A server that accepts no request and keeps its sender busy."""
 
     misbehaviour: Misbehaviour
     port: int = 0

@@ -35,7 +35,7 @@ class OwnServers:
         return int((self.folder / name / "pid").read_text(encoding="ascii").split()[0])
 
     def environ(self) -> dict[str, str]:
-        """What these servers export, on top of a machine that exports no other server."""
+        """The environment of this process, with the variables of these servers instead of any others."""
         exported = [shlex.split(line)[1].partition("=") for line in self.run("env").splitlines()]
         ours = ("DATABASE_", "REDIS_", "S3_", "NEO4J_", "FILES_")
         return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {

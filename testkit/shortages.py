@@ -64,9 +64,9 @@ def small_disk(path: Path, *, megabytes: int) -> Iterator[SmallDisk]:
 
 @asynccontextmanager
 async def without_memory(url: str, *, used_share: float = 2.0) -> AsyncIterator[Redis]:
-    """Redis uses this share of the memory that it may use: above 1 it takes no more.
+    """Sets the memory limit of Redis so that it uses this share of it: above 1 it takes no more.
 
-    What it may use is changed back at the end.
+    The limit is restored at the end.
     """
     async with Redis.from_url(url) as redis:
         before = str((await redis.config_get("maxmemory"))["maxmemory"])

@@ -12,7 +12,7 @@ GRANTED4, GRANTED5 = b"\x00\x5a" + bytes(6), b"\x05\x00\x00\x01" + bytes(6)
 
 @dataclass
 class Proxy:
-    """What it was asked, and how much it has carried."""
+    """A SOCKS proxy that records its requests and the number of bytes that it carried."""
 
     user: str = ""
     password: str = ""

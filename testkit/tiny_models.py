@@ -23,7 +23,7 @@ LENGTH_DELIMITED = 2
 
 
 def states_of(text: str) -> npt.NDArray[np.float32]:
-    """What the model computes for each word of a text."""
+    """The vectors that the model computes for the words of a text."""
     return TABLE[[WORDS.index(word) if word in WORDS else 1 for word in text.split()]]
 
 
@@ -39,7 +39,7 @@ def write_tiny_model(folder: Path, *, has_data_file: bool = False) -> None:
 
 
 def put_tiny_model_on_hub(hub: Path, name: str, revision: str, *, has_data_file: bool = False) -> None:
-    """Where a hub has the files."""
+    """Writes the model to the path at which a hub serves it."""
     published, made = hub / name / "resolve" / revision, hub / folder_of(Path(), name)
     write_tiny_model(made, has_data_file=has_data_file)
     (published / "onnx").mkdir(parents=True)

@@ -29,7 +29,7 @@ from telegram_assistant.web.site import build_web
 from testkit.api_clients import fresh_address
 
 ADDRESS = "http://localhost"
-"""Where the browsers of tests find the pages."""
+"""The address of the pages for the browsers of tests."""
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 ONCE = re.compile(r'name="once" value="([^"]+)"')
 

@@ -225,7 +225,7 @@ def _world(
 
 
 def _life(many: Many | None, demo: Demo | None) -> Life | None:
-    """What goes on while it runs."""
+    """The background task that publishes posts while the simulator runs, if the world has one."""
     if demo is not None:
         return lambda simulator: live_on_plan(simulator, demo)
     return None if many is None else lambda simulator: live(simulator, many)

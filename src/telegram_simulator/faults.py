@@ -19,7 +19,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Faults:
-    """What is wrong at present."""
+    """The faults that are switched on at present."""
 
     latency_seconds: float = 0.0
     refuse_connections: bool = False
@@ -28,12 +28,13 @@ class Faults:
     drop_updates: bool = False
     web_latency_seconds: float = 0.0
     web_status: int = 0
-    """What the web server answers instead of pages, like 429 or 500."""
+    """The status that the web server answers instead of pages, like 429 or 500; 0 is no fault."""
     web_retry_after_seconds: int = 0
     web_unknown_markup: bool = False
     slow_page_seconds: float = 20.0
-    """How long the slow ones among the linked pages take, and how large the huge ones are."""
+    """How long slow linked pages take."""
     huge_page_bytes: int = 48 * 2**20
+    """The size of huge linked pages."""
     login_token_seconds: float = 30.0
     """How long a QR code is good."""
     failures: list[Failure] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One call that was seen."""
+    """One call of the trace."""
 
     at: float
     phone: str | None
@@ -67,7 +68,7 @@ class Traced:
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened so far."""
+    """Counts of everything that happened so far."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By phone and method."""

@@ -18,7 +18,7 @@ AT_ONCE = 50
 
 
 async def live(simulator: Simulator, many: Many) -> None:
-    """Publish every foretold post when its time has come, until cancelled."""
+    """Publishes every foretold post when its time has come, until cancelled."""
     control, world = Control(simulator), simulator.world
     pasts = [many.past(index) for index in range(many.count)]
     due = [(past.date(many.posts), past.index, many.posts) for past in pasts]
@@ -36,7 +36,7 @@ async def live(simulator: Simulator, many: Many) -> None:
 
 
 async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
-    """Everything that was planned for the demo happens when its time has come, until cancelled."""
+    """Carries out each event of the demo's plan when its time has come, until cancelled."""
     control, world = Control(simulator), simulator.world
     while True:
         for number, happening in enumerate(demo.timeline.until(world.now())):
@@ -50,9 +50,7 @@ async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
 async def live_at_pace(
     simulator: Simulator, demo: Demo, *, seconds: float, before_step: Callable[[int], None]
 ) -> None:
-    """What was planned for the demo happens one after the other, a step about every so many seconds,
-    until cancelled.
-    """
+    """Carries out the plan of the demo step by step, a step about every `seconds`, until cancelled."""
     control, hand = Control(simulator), random.Random()
     while True:
         await asyncio.sleep(seconds * hand.uniform(0.5, 1.5))
@@ -63,7 +61,7 @@ async def live_at_pace(
 
 
 def _happen(simulator: Simulator, control: Control, demo: Demo, happening: Happening) -> None:
-    """What was deleted from outside is neither edited nor deleted again."""
+    """Carries out one event of the plan. A post deleted from outside is neither edited nor deleted again."""
     post, channel = happening.post, demo.channel_of(happening.post)
     if happening.act is Act.POST:
         number = demo.publish(post, channel.newest_id + 1)

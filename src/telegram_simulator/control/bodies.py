@@ -6,7 +6,7 @@ from telegram_simulator.world.post import FileKind
 
 
 class Body(BaseModel):
-    """What may be sent; anything else is a mistake."""
+    """Base of all request bodies: an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 

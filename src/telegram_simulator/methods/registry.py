@@ -31,7 +31,7 @@ class Ready(NamedTuple):
 
 
 class Server(Protocol):
-    """What methods need of the server."""
+    """The part of the server that methods use."""
 
     world: World
     keys: Keys
@@ -51,7 +51,7 @@ class Server(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and over what."""
+    """The caller of a method: its auth key, and the data centre that it is connected to."""
 
     server: Server
     record: KeyRecord

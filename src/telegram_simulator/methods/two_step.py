@@ -59,7 +59,7 @@ def check_password(request: Any, caller: Caller) -> bytes:
 
 
 def _half_logged_in(caller: Caller) -> Account:
-    """Who has given the right code, and not the password yet; or who is logged in."""
+    """The account that gave the right code but not the password yet, or else the one that is logged in."""
     return (
         caller.account
         if caller.record.awaits_password is None
@@ -73,7 +73,7 @@ def _public(riddle: Riddle) -> int:
 
 
 def _proof(riddle: Riddle, a: bytes) -> bytes:
-    """What the client proves to know when it knows the password."""
+    """The proof that a client sends if it knows the password (`M1` of SRP)."""
     b = _bytes(_public(riddle))
     scramble = int.from_bytes(_hash(a, b), "big")
     shared = pow(int.from_bytes(a, "big") * pow(riddle.verifier, scramble, DH_PRIME), riddle.secret, DH_PRIME)

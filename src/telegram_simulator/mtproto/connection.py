@@ -48,7 +48,7 @@ IGNORED = (
 
 
 class Backend(Protocol):
-    """What a connection needs of the server behind it."""
+    """The part of the server that a connection uses."""
 
     keys: Keys
     rsa_key: RsaKey

@@ -15,7 +15,7 @@ REMEMBERED_IDS = 4096
 
 
 class Line(Protocol):
-    """What a key needs to know of a connection that uses it."""
+    """The part of a connection that its key uses."""
 
     @property
     def peer(self) -> str: ...
@@ -64,14 +64,14 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class KeyRecord:
-    """What is known of one auth key. Layer and login belong to it, not to a connection."""
+    """One auth key with its state. Layer and login belong to the key, not to a connection."""
 
     key: bytes
     dc_id: int
     key_id: bytes = b""
     phone: str | None = None
     awaits_password: str | None = None
-    """The phone that has given its code, and not its password yet."""
+    """The phone that gave its code but not its password yet."""
     layer: int | None = None
     dead: tuple[int, str] | None = None
     """The error that every call gets, once the key is revoked or was used twice at a time."""

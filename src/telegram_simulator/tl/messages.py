@@ -54,7 +54,7 @@ _ENTITIES = {
 }
 
 _WITH_TEXT = {"text_url", "pre"}
-"""Whose address or language follows."""
+"""Entities that carry one more string: an address or a language."""
 
 type Reference = Callable[[int], bytes]
 """Gives the file reference for a message id."""

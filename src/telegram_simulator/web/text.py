@@ -13,7 +13,7 @@ NEW_WINDOW = 'target="_blank" rel="noopener"'
 
 
 def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
-    """Marks become tags. Where one reaches beyond the one around it, it is closed and opened again."""
+    """Turns marks into tags. A mark that reaches beyond the mark around it is split into two tags."""
     units = text.encode("utf-16-le", "surrogatepass")
     size, written, at = len(units) // 2, list[str](), 0
     waiting = [
@@ -44,7 +44,7 @@ def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
 
 
 def plain(text: str) -> str:
-    """Without marks: lines, and emoji as pictures with the character inside."""
+    """Escapes text without marks. Line breaks become tags; emoji become pictures with a text inside."""
     return EMOJI.sub(lambda match: emoji(match[0]), escape(text)).replace("\n", "<br/>")
 
 

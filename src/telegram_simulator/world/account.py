@@ -15,7 +15,7 @@ TROUBLES = {
 
 @dataclass(frozen=True, slots=True)
 class Riddle:
-    """What was asked of somebody who claims to know the password: good for one answer."""
+    """The challenge for a client that claims to know the password; valid for one answer."""
 
     number: int
     secret: int
@@ -24,10 +24,10 @@ class Riddle:
 
 @dataclass(slots=True)
 class LoginToken:
-    """What a QR code shows: whoever is logged in may accept it for the one who shows it."""
+    """The token of a QR code: a logged-in client may accept it for the client that shows it."""
 
     key_id: bytes
-    """Of the client that wants to be logged in."""
+    """The auth key of the client that shows the code."""
     expires: float
     not_for: frozenset[int] = frozenset()
     """Users who are logged in there already."""
@@ -49,7 +49,7 @@ class Folder:
 
 @dataclass(slots=True)
 class Account:
-    """Who is asking. Trouble is kept as the error that calls get."""
+    """One account. `trouble` is the error that its calls get."""
 
     phone: str
     user_id: int
@@ -57,7 +57,7 @@ class Account:
     home_dc: int
     """The data centre where it lives: logging in elsewhere leads there."""
     bot_token: str | None = None
-    """A bot has one, and no phone: what stands for the phone here is made from its number."""
+    """Only a bot has one. A bot has no phone: `phone` is made from its number."""
     premium: bool = False
     joined: set[int] = field(default_factory=set)
     trouble: tuple[int, str] | None = None

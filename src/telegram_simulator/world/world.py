@@ -74,7 +74,7 @@ class World:
         press: Press | None = None,
     ) -> None:
         self.stories = stories
-        """What happened in it, as its maker knows; worlds without stories tell none."""
+        """The true stories of the world; a world without stories has none."""
         self.press = press or Press()
         self.seed = seed
         self.clock = clock

@@ -55,17 +55,17 @@ class Demo:
         plan: DayPlan = plan_day,
     ) -> None:
         self.site = site
-        """Where the articles are that posts link to."""
+        """The address of the site with the articles that posts link to."""
         self.clock = clock
         self.begins = present - days * DAY
         self.timeline = Timeline(seed, self.begins, plan)
         self.ids: dict[int, int] = {}
-        """Message ids of what was posted, by the plan's keys."""
+        """The message ids of published posts, by the plan's keys."""
         self._dates: dict[int, int] = {}
-        """When something was posted at another time than planned, by the plan's keys."""
+        """The dates of posts published at another time than planned, by the plan's keys."""
         self._posts: list[Planned] = []
         self._stories: dict[int, Story] = {}
-        """What has begun, by its number and in the order of time."""
+        """The stories that have begun, by their number and in the order of time."""
         self._lot = Lot(seed, "demo")
         self.pasts = [DemoPast(self, manner) for manner in manners or packs().channels]
         changes: list[Happening] = []
@@ -80,7 +80,7 @@ class Demo:
             self._apply(happening)
 
     def step(self, at: int) -> Iterator[Happening]:
-        """What is planned next happens now."""
+        """The next events of the plan, moved to `at`."""
         for happening in self.timeline.following():
             if happening.act is Act.POST:
                 self._dates[happening.post.key] = at
@@ -90,7 +90,7 @@ class Demo:
         return self._dates.get(post.key, post.date)
 
     def publish(self, post: Planned, message_id: int) -> int:
-        """A planned post appears under that id; its number among the channel's posts."""
+        """Publishes a planned post under that id. Returns its number among the channel's posts."""
         past = self.pasts[post.channel.index]
         past.posts.append(post)
         self._posts.append(post)
@@ -246,7 +246,7 @@ class DemoPast:
         return Origin(*place, self._demo.date_of(root)) if root is not post and place is not None else None
 
     def _reply(self, post: Planned) -> int | None:
-        """Who goes on with a story answers to what he said before."""
+        """The message id of the earlier post of the same channel that a follow-up replies to."""
         own = (
             post.role is Role.FOLLOW_UP
             and post.source is not None

@@ -18,7 +18,7 @@ HOURS_EAST = {"ru": 3.0, "en": 0.0}
 
 
 class Role(StrEnum):
-    """What a post is to its story."""
+    """The role of a post in its story."""
 
     FIRST = "first"
     FORWARD = "forward"
@@ -33,7 +33,7 @@ REPEATING = frozenset({Role.FORWARD, Role.COPY, Role.TRANSLATION})
 
 
 class Kind(StrEnum):
-    """What a post is for."""
+    """The purpose of a post."""
 
     NEWS = "news"
     OPINION = "opinion"
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class Shows(StrEnum):
-    """What hangs on a post."""
+    """The media of a post."""
 
     NOTHING = ""
     PHOTO = "photo"
@@ -56,7 +56,7 @@ class Shows(StrEnum):
 
 
 class Reuse(StrEnum):
-    """What was done to a picture that somebody else had shown before."""
+    """How a channel changed a picture that another channel had shown before."""
 
     ORIGINAL = "original"
     RECOMPRESSED = "recompressed"
@@ -114,14 +114,14 @@ type Piece = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """What the unruly world puts into a post, or makes of it."""
+    """The changes that the unruly world makes to a post."""
 
     kinds: tuple[str, ...]
-    """What was planted, for the truth."""
+    """The kinds of the changes, for the truth."""
     pieces: tuple[Piece, ...] = ()
     """The whole text of a post that tells no story."""
     sentences: tuple[str, ...] = ()
-    """What a follow-up says."""
+    """The sentences of a follow-up."""
     beside: tuple[str, ...] = ()
     """Sentences behind the others."""
     dateline: str = ""
@@ -165,12 +165,12 @@ class Planned:
 
     @property
     def root(self) -> "Planned":
-        """What is shown when this is forwarded: a forward of a forward names the first."""
+        """The post that a forward of this one shows: a forward of a forward names the first."""
         return self.source.root if self.role is Role.FORWARD and self.source is not None else self
 
     @property
     def author(self) -> "Planned":
-        """Whose words these are: forwards, copies and translations are in the words of their source."""
+        """The post that wrote the words: forwards, copies and translations have the words of their source."""
         is_repeated = self.role in REPEATING or (self.planted is not None and self.planted.repeats)
         return self.source.author if is_repeated and self.source is not None else self
 
@@ -184,7 +184,7 @@ class Day:
     hand: random.Random
     keys: int = 0
     used: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    """How often a text was used today, by whom it would bore."""
+    """How often each kind of text was used today, by the names given to `turn`."""
     orders: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
 
     @property
@@ -200,7 +200,7 @@ class Day:
         return self.number * 1_000_000 + self.keys * 16
 
     def turn(self, *name: str) -> int:
-        """How often this was asked today before: so that sentences take turns."""
+        """How often it was called today with this name before: so that sentences take turns."""
         self.used[name] += 1
         return self.used[name] - 1
 

@@ -21,7 +21,7 @@ def plan_day(day: Day) -> Iterator[Planned]:
 
 
 class Act(IntEnum):
-    """What happens to a post."""
+    """The kind of a planned event: a post is published, edited or deleted."""
 
     POST = 0
     EDIT = 1
@@ -29,7 +29,7 @@ class Act(IntEnum):
 
 
 class Happening(NamedTuple):
-    """One thing that happens. Sorted by time; `order` keeps the posts of an album together."""
+    """One planned event. Sorted by time; `order` keeps the posts of an album together."""
 
     at: int
     order: int
@@ -48,7 +48,7 @@ class Timeline:
         self._due: list[Happening] = []
 
     def until(self, moment: int) -> Iterator[Happening]:
-        """What happens up to the moment, and has not been told yet."""
+        """The events up to the moment that were not returned before."""
         while self._next_day * DAY <= moment:
             self._plan(self._next_day)
             self._next_day += 1
@@ -56,7 +56,7 @@ class Timeline:
             yield heapq.heappop(self._due)
 
     def following(self) -> list[Happening]:
-        """What happens next, whenever it was planned for: one thing, or a whole album."""
+        """The next event, at whatever time it is planned: a single event or a whole album."""
         while not self._due or self._due[0].at >= self._next_day * DAY:
             self._plan(self._next_day)
             self._next_day += 1

@@ -93,7 +93,7 @@ GUARDS = {
     "tests/cli/test_output_json.py::test_every_command_that_prints_data_has_the_option",
     "tests/test_translation.py::test_the_catalogue_holds_the_reasons_of_the_source",
 }
-"""What fails until the rest of the recipe is done."""
+"""Tests that fail until the rest of the recipe is done."""
 MORE_TESTS = (
     "tests/test_translation.py::test_every_reason_is_translated_with_the_same_parameters",
     "tests/features/tenants/test_notes.py",

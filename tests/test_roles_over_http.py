@@ -1,5 +1,5 @@
-"""What a running role answers over HTTP, and to whom: the operator's pages, their ports,
-clients that never finish a request.
+"""HTTP of a running role: access to the operator's pages, their ports, and clients that never finish a
+request.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RecordedRequests:
-    """What clients sent, and where to send it."""
+    """The requests of clients, and the port that they send them to."""
 
     port: int = 0
     requests: list[str] = field(default_factory=list)

@@ -35,7 +35,7 @@ from tests.ai.conftest import ask_tags, make_paid_channel, make_payer
 from tests.conftest import Admin
 
 A_CALL = TAGS_TOKENS
-"""What a call costs that answers at full length, at one micro-unit for a token."""
+"""The cost of a call with an answer of full length, at one micro-unit for a token."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LIFETIME = timedelta(minutes=10)
 

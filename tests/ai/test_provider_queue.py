@@ -1,4 +1,4 @@
-"""Who waits for a provider in this process."""
+"""The queue for a provider in one process: how many calls run at once, and in which order others follow."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Who may ask: keys, scopes, roles."""
+"""Access to the API by keys, scopes and roles."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What the areas answer, where it takes more than shape."""
+"""Answers of endpoints beyond their schema."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What the ingest role answers over HTTP."""
+"""Answers of the ingest role over HTTP."""
 
 from collections.abc import AsyncIterator
 

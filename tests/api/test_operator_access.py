@@ -1,4 +1,4 @@
-"""Who sees health, health details and metrics: by key, Host, address, and what a proxy adds."""
+"""Access to health, health details and metrics, by key, Host, address and the headers of a proxy."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What is the same for every endpoint: errors, sizes, times, headers."""
+"""Behaviour that all endpoints share: errors, limits of size and time, headers."""
 
 import io
 import json

@@ -147,7 +147,7 @@ def comparable_answer(answer: httpx.Response, worlds: Worlds) -> tuple[int, str 
 
 
 def marks_in(everything: Mapping[str, list[str]]) -> set[str]:
-    """Whatever would give B away: its channels, its ids, its words."""
+    """All strings that would give B away: its channels, its ids, its words."""
     marks = {MARK, *map(str, ONLY_B)}
     for row in (row for rows in everything.values() for row in rows):
         marks |= set(re.findall(r"(?<=UUID\(')[0-9a-f-]{36}|\b7\d{9}\b", row))

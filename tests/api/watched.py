@@ -1,4 +1,4 @@
-"""What a tenant of the two worlds watches and lists."""
+"""The watches and lists of a tenant of the two worlds."""
 
 from uuid import UUID
 

@@ -66,7 +66,7 @@ class Worlds:
     account_of_a: UUID | None = None
     account_of_b: UUID | None = None
     ids_of_b: Mapping[str, UUID] = field(default_factory=dict)
-    """What B's people have on pages: a saved search, a digest, a login, a member, an invitation."""
+    """Objects that people of B see on pages: a saved search, a digest, a login, a member, an invitation."""
 
     def environ_of(self, database: str, *, with_graph: bool = False) -> dict[str, str]:
         graph = {} if with_graph else {"NEO4J_URI": ""}
@@ -277,10 +277,9 @@ async def _follow_since(admin: Admin, tenant_id: TenantId, ago: timedelta) -> No
 
 
 async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId) -> None:
-    """What is stored of a channel because B followed it before A did: older posts, what became of them, and
-    of those that A has met since.
+    """Stores the past of a channel that B followed before A did: older posts with their edits and deletions.
 
-    One of A's window was deleted before A came, its first one was edited. And B's backfill goes on, and
+    In A's window one post was deleted and the first one edited before A came. B's backfill goes on, and
     fails.
     """
     now, writer = datetime.now(UTC), make_writer(channel_id)

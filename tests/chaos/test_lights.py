@@ -47,7 +47,7 @@ DATABASES = ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL")
 
 @dataclass(frozen=True)
 class Light:
-    """What a role shows while something is away."""
+    """The lights of a role during one trouble."""
 
     away: str
     role: str
@@ -145,7 +145,7 @@ class Installation:
                 lights = {}  # it starts
 
     async def troubles(self) -> dict[str, dict[str, object]]:
-        """What the roles say about their parts that are not ok."""
+        """The reports of the roles about parts that are not ok."""
         pages = {role: (await self.client.get(self.url(role, "/health/details"))).json() for role in RoleName}
         return {
             role: {name: part for name, part in page["parts"].items() if part["status"] != "ok"}
@@ -153,7 +153,7 @@ class Installation:
         }
 
     async def examine(self) -> dict[str, Finding]:
-        """What `tga doctor --production` says, by the subject of its line."""
+        """The findings of `tga doctor --production`, by subject."""
         return {
             finding.subject: finding async for finding in examine_running(read_settings(self.environ), {})
         }
@@ -282,7 +282,7 @@ async def installation(
 async def trouble(
     request: pytest.FixtureRequest, installation: Installation
 ) -> AsyncIterator[dict[str, Finding]]:
-    """What the doctor says while something is away. Afterwards it is back, and all lights are green again."""
+    """The findings of the doctor during one trouble. Afterwards all lights are green again."""
     async with TROUBLES[request.param](installation):
         await installation.until_shown(request.param)
         yield await installation.examine()

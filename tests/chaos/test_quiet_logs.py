@@ -44,7 +44,7 @@ def telegram() -> Iterator[ControlClient]:
 
 @dataclass(frozen=True)
 class Lines:
-    """What a role has written, as far as it is a line of a log."""
+    """The log lines that a role has written."""
 
     role: str
     log: Path
@@ -53,7 +53,7 @@ class Lines:
         return len(self._lines())
 
     def unusual_after(self, number: int) -> list[dict[str, object]]:
-        """The lines after so many, without information about its usual work, which goes on."""
+        """The lines after the first `number`, without the information lines about usual work."""
         return [line for line in self._lines()[number:] if "part" in line or line["level"] != "info"]
 
     def _lines(self) -> list[dict[str, object]]:

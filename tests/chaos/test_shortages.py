@@ -44,9 +44,9 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def disk() -> Iterator[SmallDisk]:
-    """Where PostgreSQL keeps its data.
+    """A small disk for the data of PostgreSQL.
 
-    It runs as a user of its own, who may not enter the folders of this test.
+    PostgreSQL runs as a user of its own, who may not enter the folders of this test.
     """
     folder = Path(tempfile.mkdtemp(prefix="tga-small-disk-"))
     with small_disk(folder, megabytes=DISK_MB) as mounted:
@@ -96,7 +96,7 @@ async def has_done_everything(crew: Installation) -> bool:
 async def until_part(
     port: str, part: str, is_so: Callable[[dict[str, Any]], bool], *, seconds: float = 60
 ) -> dict[str, Any]:
-    """What a part of a role reports, as soon as it is so."""
+    """Waits until the report of a part of a role fulfils `is_so`, and returns the report."""
     async with httpx.AsyncClient(timeout=10) as client, asyncio.timeout(seconds):
         while True:
             parts = (await client.get(f"http://127.0.0.1:{port}/health/details")).json()["parts"]

@@ -1,4 +1,4 @@
-"""What the command line changes is in the audit log, like changes over HTTP."""
+"""The audit log has changes by the command line, like changes over HTTP."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is on a page, and pages that were written to hurt."""
+"""Extraction of articles from pages, including hostile pages."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What sites ask of programs is obeyed."""
+"""The crawler obeys the rules of robots.txt."""
 
 import gzip
 from collections.abc import AsyncIterator

@@ -33,7 +33,7 @@ type Service = dict[str, Any]
 
 @cache
 def services() -> dict[str, Service]:
-    """What podman-compose makes of the file, with all profiles."""
+    """The services of compose.yaml as podman-compose resolves them, with all profiles."""
     chosen = [word for profile in PROFILES for word in ("--profile", profile)]
     command = [sys.executable, "-m", "podman_compose", "--dry-run", *chosen, "config"]
     printed = subprocess.run(
@@ -68,7 +68,7 @@ def megabytes(service: Service) -> int:
 
 
 def mounts(name: str) -> dict[str, str]:
-    """What a service sees of /data, with `ro` after what it only reads."""
+    """The mounts of a service under /data; `ro` marks a source that it only reads."""
     parts = [volume.split(":") for volume in whole()[name].get("volumes", [])]
     return {
         target: ":".join([source, *mode]) for source, target, *mode in parts if target.startswith("/data")

@@ -16,7 +16,7 @@ from tests.deploy.composing import DEFAULT, PLACES, environment, volumes, whole
 from tests.deploy.known_commands import FETCHES_KEY, ROWS, KnownCommand
 
 PROGRAMS = {"postgres": {"psql"}, "redis": {"redis-cli"}}
-"""What the images of servers hold; ours hold what the Dockerfile installs, and coreutils."""
+"""The programs in the images of servers. Our image has those that the Dockerfile installs, and coreutils."""
 OF_OUR_IMAGE = {"curl", "cat"}
 LONG_RUNNING = DEFAULT - {"prepare", "migrate"}
 WITHOUT = {

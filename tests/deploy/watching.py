@@ -35,7 +35,7 @@ class Watcher:
         written.rename(self.targets / "under-test.json")
 
     def values(self, expression: str) -> list[float]:
-        """What the expression gives now; fails when Prometheus does not understand it."""
+        """The values of the expression now; fails if Prometheus does not understand it."""
         return [float(series["value"][1]) for series in self._get("query", query=expression)["result"]]
 
     def alerts(self) -> set[tuple[str, str]]:
@@ -106,13 +106,13 @@ def metrics_in(expression: str) -> set[str]:
 
 
 def panels_without_data(watcher: Watcher) -> list[str]:
-    """What a person would see as an empty panel."""
+    """The panels that a person sees empty."""
     drawn = {panel: watcher.values(expression) for panel, expression in panel_expressions().items()}
     return [panel for panel, values in drawn.items() if not values or not all(map(math.isfinite, values))]
 
 
 def metrics_without_data(watcher: Watcher) -> list[str]:
-    """What panels or rules ask for and nobody exports."""
+    """The metrics that panels or rules use and no process exports."""
     expressions = [*panel_expressions().values(), *(rule["expr"] for rule in rules())]
     names = {name for expression in expressions for name in metrics_in(expression)}
     return [name for name in sorted(names) if not watcher.values(f'{{__name__="{name}"}}')]

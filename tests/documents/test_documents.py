@@ -29,7 +29,7 @@ _MARKED = re.compile(r"\\(.)|\]\((?:\\.|[^)\\])*\)|[*\[]", re.DOTALL)
 
 
 def visible_text(message: str) -> str:
-    """What Telegram shows of a message: escaped letters as they are, no marks, no addresses."""
+    """The text of a message as Telegram shows it: escaped letters as they are, no marks, no addresses."""
     return _MARKED.sub(lambda match: match[1] or "", message)
 
 

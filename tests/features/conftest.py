@@ -1,4 +1,4 @@
-"""What several features are tested with."""
+"""Fixtures for the tests of several features."""
 
 from tests.ai.conftest import minilm
 

@@ -123,7 +123,7 @@ async def test_both_engines_give_the_same_answers(
 async def _answer(
     question: Callable[[GraphScope, PostId], Awaitable[Any]], scope: GraphScope, post_id: PostId
 ) -> Any:
-    """Who sees nothing of a post is refused; here that is an answer like others."""
+    """The answer to the question. A refusal of a post that the tenant does not see counts as an answer."""
     try:
         return await question(scope, post_id)
     except Rejected:

@@ -1,6 +1,6 @@
-"""A channel and its reader in memory: pages of five, so that holes are common.
+"""A channel and its reader in memory: pages of five, so that gaps are common.
 
-What decides is the code of the product.
+The reader decides with the code of the product.
 """
 
 import random
@@ -27,22 +27,22 @@ PAGE = 5
 NOTHING = MessageId(0)
 FOREVER = 1_000_000
 LATEST = 60
-"""Posts are deleted while they are among so many: that is when a deletion may be mistaken for a loss."""
+"""Only posts among so many of the newest are deleted: there a deletion may be mistaken for a loss."""
 ROUNDS_AMONG_LATEST = 9
 SPREES = 0.2
-"""In so many rounds something is deleted: people tidy up many posts at once."""
+"""The share of rounds in which posts are deleted: people tidy up many posts at once."""
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 WINDOW = timedelta(hours=24)
 SETTINGS = ParserSettings(max_age_hours=24)
 
 
 class Died(Exception):
-    """The process is gone: what was landed stays, and nothing else."""
+    """The process is gone: only landed posts stay."""
 
 
 @dataclass
 class Channel:
-    """What exists. Ids only rise, and so do dates."""
+    """The posts that exist. Ids only rise, and so do dates."""
 
     alive: list[MessageId] = field(default_factory=list)
     service: set[MessageId] = field(default_factory=set)
@@ -106,7 +106,7 @@ class Reader:
 
     @property
     def gaps(self) -> tuple[IdRange, ...]:
-        """What is reported: unproven from the floor on, newest first."""
+        """The gaps that the product reports: unproven ranges above the floor, newest first."""
         return tuple(
             IdRange(max(gap.low, self.floor), gap.high) for gap in self.unproven if gap.high >= self.floor
         )
@@ -197,7 +197,7 @@ class Reader:
         )
 
     def missing(self) -> set[MessageId]:
-        """What exists between the floor and the newest id that was seen, and is not stored."""
+        """Posts that exist between the floor and the newest id that was seen, but are not stored."""
         first, end = bisect_left(self.channel.alive, self.floor), bisect_right(self.channel.alive, self.top)
         return set(self.channel.alive[first:end]) - self.stored
 

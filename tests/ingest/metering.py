@@ -1,4 +1,4 @@
-"""What a scraper sees of the parser's metrics."""
+"""Reads the parser's metrics as a scraper does."""
 
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.telemetry.metrics import REGISTRY

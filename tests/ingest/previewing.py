@@ -27,7 +27,7 @@ WANTED = Subscription(channel_id=NOT_KNOWN_YET)
 
 @dataclass
 class Window:
-    """What is seen without an account."""
+    """An installation that reads channels by previews, without an account."""
 
     app: App
     admin: Admin

@@ -1,5 +1,5 @@
-"""What operators see of channels in Redis, and what becomes of it when
-it cannot be read or nobody follows the channel.
+"""The marks of channels in Redis that operators see: unreadable ones are computed anew, and unfollowing a
+channel deletes its marks.
 """
 
 import asyncio

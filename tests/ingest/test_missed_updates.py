@@ -1,4 +1,4 @@
-"""What was not heard: known from numbers and from asking, and read."""
+"""Missed updates: ingest finds them by gaps in the numbers or by asking Telegram, and reads the posts."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What becomes of posts after they were stored: edits, deletions, and how often they were seen."""
+"""Changes of posts after they were stored: edits, deletions, the moments of seeing them, and counts."""
 
 from typing import Any
 
@@ -14,9 +14,7 @@ from tests.ingest.office import Office, say, simulate_channel
 
 
 async def look_again(office: Office, channel_id: int, *, level: str = "2 hours") -> None:
-    """The next poll finds that young posts are to be read again;
-    jobs for what lies deeper are done at once.
-    """
+    """The next poll reads young posts again. Jobs for deeper posts become due at once."""
     await office.admin.execute(
         "UPDATE poll_schedule SET rechecked_at = now() - $2::text::interval WHERE channel_id = $1",
         channel_id,

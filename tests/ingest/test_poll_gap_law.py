@@ -136,7 +136,7 @@ async def live_for_real(office: Office, control: Control, hand: random.Random) -
 
 
 async def load_lost(office: Office, channel: SimulatedChannel) -> set[int]:
-    """What exists up to the newest id that is known, above the floor, and is not stored."""
+    """Posts that exist between the floor and the newest known id, but are not stored."""
     coverage = await office.app.system.coverage.load_coverage(ChannelId(channel.channel_id))
     stored = await office.load_texts(channel.channel_id)
     return (

@@ -172,7 +172,7 @@ async def test_a_renamed_channel_is_read_on_without_being_looked_up(office: Offi
 async def find_reader(
     admin: Admin, channel_id: ChannelId, offices: tuple[Office, Office]
 ) -> tuple[Office, Office]:
-    """Who reads it, and who does not."""
+    """The office that reads the channel first, then the other one."""
     reader = await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channel_id)
     return offices if offices[0].mine.account_id == reader else (offices[1], offices[0])
 

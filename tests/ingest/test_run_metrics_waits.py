@@ -1,4 +1,4 @@
-"""What Telegram makes runs wait and try again is counted for the channel that met it, and for nobody else."""
+"""Waits and retries that Telegram causes count only for the channel whose run met them."""
 
 import asyncio
 from collections.abc import AsyncIterator

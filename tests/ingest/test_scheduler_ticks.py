@@ -1,4 +1,4 @@
-"""What a tick of the scheduler plans, and how the runs keep to it."""
+"""The plan of a scheduler tick, and how runs keep to it."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

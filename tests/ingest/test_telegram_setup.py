@@ -1,5 +1,5 @@
-"""What the operator enters to connect to Telegram: sealed for ingest, opened there,
-and resealed when the key changes.
+"""The Telegram application and proxy that the operator enters: sealed for ingest, opened there, and resealed
+when the key changes.
 """
 
 import pytest

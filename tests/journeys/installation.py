@@ -118,7 +118,7 @@ class Installation:
         self.admin = await asyncpg.connect(self.environ["DATABASE_ADMIN_URL"])
 
     async def has_one_connection(self, name: str) -> bool:
-        """Whoever used the account before has hung up."""
+        """Whether the account has exactly one connection: the process that used it before has hung up."""
         connections = self.telegram.state()["connections_now"]
         return (
             len([connection for connection in connections if connection["phone"] == self.phone_of(name)]) == 1

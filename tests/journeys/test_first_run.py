@@ -35,7 +35,7 @@ JOURNEYS = (
 every step; a login is offered again half a minute after that.
 """
 LEASE_ENDS_MS = 180_000
-"""Whoever used the account is waited for, if it was killed."""
+"""Long enough for the lease of a killed process on the account to end."""
 API_HASH = "0123456789abcdef0123456789abcdef"
 
 

@@ -1,4 +1,4 @@
-"""What different stages say about one post carries one trace id, which is that of its events."""
+"""Log lines of different stages about one post carry one trace id, the one of its events."""
 
 import asyncio
 import json

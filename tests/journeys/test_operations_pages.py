@@ -162,7 +162,7 @@ async def test_the_operators_numbers_are_those_of_metrics_and_killed_processes_a
 
 
 async def watch_under_load(operator: Operator, telegram: ControlClient) -> None:
-    """What the page says was true when it says it was: not before, and not later than now."""
+    """The figures of the page are at least those of the moment that it names, and at most those of now."""
     seen: list[tuple[float, dict[str, int]]] = [
         (time.monotonic(), dict.fromkeys((stage.name for stage in PIPELINE), 0))
     ]

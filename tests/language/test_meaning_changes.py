@@ -1,4 +1,4 @@
-"""What an edit changed in the meaning of a text, in words that a reader understands."""
+"""Changes of meaning by an edit, in words that a reader understands."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What questions want, and which sentences bring it."""
+"""The kind of answer that a question wants, and the sentences that contain it."""
 
 from datetime import date
 

@@ -1,5 +1,5 @@
-"""Whatever is opened and whatever the DNS answers:
-metadata services and the servers of the installation are not reached.
+"""No setting of openings and no answer of the DNS makes metadata services or the servers of the installation
+reachable.
 """
 
 from collections.abc import Sequence

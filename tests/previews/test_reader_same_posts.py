@@ -1,14 +1,14 @@
-"""The same channel by account and by preview gives the same posts, for what the preview shows.
+"""The same channel by account and by preview gives the same posts, as far as the preview shows them.
 
-What it does not show, and what is compared instead:
+The preview does not show these facts; after the colon stands the fact that the test compares instead:
 
     edited_at      when a post was edited: only that it was
-    facts          ids and sizes of files, exact counts, forwards, comments, what a service message means
+    facts          ids and sizes of files, exact counts, forwards, comments, the meaning of a service message
     forwarded_from the id of the channel it comes from: its name and the number of the post
     grouped_id     the number of an album: the id of its first post
     reply_to       of service messages, of posts that were deleted, and of the later items of an album:
                    that of its first
-    kind           of what only the app can show
+    kind           of posts that only the app can show
 """
 
 from collections.abc import Collection

@@ -54,7 +54,7 @@ type Got = dict[str, dict[str, list[str]]]
 
 @dataclass(frozen=True)
 class House:
-    """Where the secrets are."""
+    """An installation full of secrets, and the attacks on them."""
 
     folder: Path
     targets: dict[str, Any]
@@ -70,7 +70,7 @@ class House:
 
 @pytest.fixture
 async def house(environ: dict[str, str]) -> AsyncIterator[House]:
-    """Readable for everybody: only the sandbox protects it."""
+    """An installation that everybody may read: only the sandbox protects it."""
     redis = Redis.from_url(environ["REDIS_URL"])
     await redis.set("tga-secret-test", "tga-secret-in-redis")
     with tempfile.TemporaryDirectory(prefix="tga-house-") as folder:
@@ -133,8 +133,8 @@ async def test_a_hostile_parser_touches_no_process_and_no_file(house: House, how
 async def test_a_hostile_browser_reads_no_secret_and_connects_to_nothing_but_its_proxy(house: House) -> None:
     got = await house.attack("browser")
     assert successes(got["secrets"]) == []
-    # Whoever drives it connects to it. A socket in a folder is protected by its permissions: a browser
-    # started by root is another user.
+    # The process that drives the browser connects to it. A socket in a folder is protected by its
+    # permissions: a browser started by root is another user.
     assert set(successes(got["sockets"])) <= {"listening", "unix-path"}
     assert not {"trace", "signal", "write"} & set(successes(got["mischief"]))
 

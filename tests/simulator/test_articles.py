@@ -71,7 +71,7 @@ def of_kind(pages: list[Told], kind: PageKind, count: int = 1) -> list[Told]:
 
 
 def words(html: str) -> str:
-    """What is to be read in a page."""
+    """The visible text of a page."""
     body = re.sub(r"<(script|style|noscript)\b.*?</\1>", " ", html, flags=re.DOTALL)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))
 

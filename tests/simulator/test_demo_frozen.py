@@ -14,8 +14,9 @@ from telegram_simulator.world.demo.packs import packs_sha256
 NOW = 1_794_700_000
 
 PACKS_SHA256 = "5b30d756fe48ce8a2d819043285dae3781afe8bc7f01094a34cf6d6edcd79793"
-"""Detectors are measured against these texts. Who changes the texts after a detector was written moves the
-goalposts: every figure measured before would mean something else. New texts belong into a new world."""
+"""Detectors are measured against these texts. A change of the texts after a detector was written would change
+the meaning of every earlier figure. New texts belong into a new world.
+"""
 
 MEASURING_SHA256 = "4c81f2e7d5e65e75d24b031b3d081c56cf95a6b314f4e572d8504ad8dd66aa27"
 """Every post of the measuring world with its truth, the stories, and the pages they link to;
@@ -24,8 +25,8 @@ pictures are left out, they take minutes.
 
 SAMPLE = 9
 SAMPLE_SHA256 = "32a51f0803521a9779296f0761fd8c5d31fa47fa682c9ed7c0af1cdcdc454c95"
-"""Every ninth post in all its versions with what is known of it, all stories, and all pages they link to:
-quick, and any change of the plan shows.
+"""Every ninth post in all its versions with its truth, all stories, and all pages they link to: quick, and
+any change of the plan shows.
 """
 
 HASH_OF_WORLD = """
@@ -86,8 +87,9 @@ def test_the_same_seed_and_now_give_the_same_posts_truth_and_pictures_in_every_p
 
 
 def test_the_measuring_world_is_the_one_that_was_frozen(request: pytest.FixtureRequest) -> None:
-    """Who changes how it is planned or told changes what detectors were measured with,
-    as much as who changes the texts. At full size every post.
+    """A change of the plan changes the world that detectors were measured with, like a change of the texts.
+
+    At full size every post is checked.
     """
     sample, frozen = (1, MEASURING_SHA256) if request.config.getoption("full") else (SAMPLE, SAMPLE_SHA256)
     assert digest(hash_seed=3, days=DAYS["measuring"], sample=sample) == frozen

@@ -25,7 +25,7 @@ LINES = ("Старый мост: проезд закрыт", "Объезд 12 д
 
 @pytest.fixture(scope="module")
 def files() -> list[File]:
-    """What is drawn in two days of the demo."""
+    """The drawn files of two days of the demo."""
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=2)
     media = [
         past.post(number, number + 1).media for past in demo.pasts for number in range(1, len(past.posts))

@@ -1,4 +1,4 @@
-"""What is written by hand for speed is, byte for byte, what Telethon's own writer writes."""
+"""The fast writers produce the same bytes as Telethon's own writer."""
 
 from typing import Any
 

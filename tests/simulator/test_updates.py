@@ -19,7 +19,7 @@ from tests.simulator.conftest import PHONE, MakeClient, session_for
 
 
 class RecordedUpdates:
-    """What a client's handlers were told."""
+    """The updates that a client's handlers received."""
 
     def __init__(self, client: TelegramClient) -> None:
         self.new: list[int] = []

@@ -133,7 +133,7 @@ class Looking:
         return event
 
     async def rows(self, post: PostId, kind: str = "vision") -> dict[str, dict[str, Any]]:
-        """What is kept about it, by tier."""
+        """The stored results about the post, by tier."""
         query = (
             "SELECT tier, data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = $3"
         )

@@ -75,7 +75,7 @@ class Album:
         )
 
     async def close(self, *, later: timedelta = SETTLED) -> list[AlbumParsed]:
-        """What is told after a while without news."""
+        """Closes albums as if time had passed without news. Returns the emitted events."""
         await self.system.albums.close(datetime.now(UTC) + later)
         return await self.notices()
 

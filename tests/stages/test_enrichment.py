@@ -100,9 +100,7 @@ async def test_a_short_link_and_the_page_behind_it_are_one_visit(reading: Readin
 
 
 async def test_a_page_cannot_speak_for_another_address(reading: Reading, admin: Admin) -> None:
-    """What a page calls itself is kept as its own word:
-    nobody who links to that other address is shown it.
-    """
+    """A page may claim another address, but posts that link to that address do not show its content."""
     reading.web.outside.pages["/evil"] = answer(
         NEWS.replace("https://news.example/news/most", reading.url("/a")).replace("Мост", "Обман")
     )

@@ -19,7 +19,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 async def record_requests(environ: dict[str, str], **changed: str) -> RecordedRequests:
-    """What an S3 server hears when a file is written with these settings."""
+    """The requests that an S3 server gets when a file is written with these settings."""
     async with listener() as server:
         settings = read_settings(
             {**environ, "S3_ENDPOINT": f"http://127.0.0.1:{server.port}", **changed}

@@ -1,4 +1,4 @@
-"""What a handler does, and what becomes of the entry."""
+"""The fate of an entry, by the result of its handler."""
 
 import asyncio
 import itertools

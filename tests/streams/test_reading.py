@@ -1,4 +1,4 @@
-"""What a stage reads, and how much of it at once."""
+"""The entries that a stage reads, and how many at once."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Whom posts name as their source, and when a line says that all retell one."""
+"""The source that posts name, and when a line says that all of them retell one source."""
 
 from datetime import UTC, datetime, timedelta
 

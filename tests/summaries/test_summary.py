@@ -1,4 +1,4 @@
-"""What a summary says of a story's posts."""
+"""The sentences of a summary, and their support in the posts of the story."""
 
 import random
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a line asks, and when: floods, budgets and the lease."""
+"""The requests of an account client and their timing: floods, budgets and the lease."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What becomes of a line when the connection, the answer, the lease or the account is gone."""
+"""The behaviour of an account client that loses its connection, an answer, its lease or its account."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Where a line goes, and as what it introduces itself: every setting of it."""
+"""The connection settings of an account client: application, address, proxy and session."""
 
 import time
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What the doctor says of the settings that reading with an account needs."""
+"""The findings of the doctor about the settings for reading with an account."""
 
 import pytest
 

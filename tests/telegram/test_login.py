@@ -1,4 +1,4 @@
-"""Who is logged in, and ending it."""
+"""The profile of a logged-in account, logging out, and sealed answers."""
 
 import pytest
 

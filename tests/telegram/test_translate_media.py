@@ -1,4 +1,4 @@
-"""What messages show, in our words."""
+"""Translation of the media of messages."""
 
 from datetime import UTC, datetime
 from typing import Any

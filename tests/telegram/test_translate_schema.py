@@ -1,4 +1,4 @@
-"""Whatever the schema allows, with whatever content, becomes a post that can be stored."""
+"""Every message that the schema allows, with any content, becomes a post that can be stored."""
 
 import json
 from collections.abc import Iterator

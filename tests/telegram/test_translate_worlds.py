@@ -29,7 +29,7 @@ def moment(seconds: int) -> datetime:
 
 
 def expected_post(channel: Channel, post: theirs.Post) -> Post:
-    """What a post of the simulator says, in our words."""
+    """The post that the translation of a simulator's post must give."""
     if post.service is not None:
         return expected_service(channel, post)
     kind, media, ids = expected_media(post)

@@ -1,4 +1,4 @@
-"""What an account hears by itself, and how it knows that it has missed something."""
+"""The updates that an account receives, and how it notices missed ones."""
 
 import inspect
 from collections.abc import AsyncIterator

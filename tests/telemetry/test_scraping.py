@@ -1,4 +1,4 @@
-"""What is read off the metrics of a running role."""
+"""Quantiles and sums from the metrics of a running role."""
 
 from telegram_assistant.telemetry.scraping import Metrics, Sample
 

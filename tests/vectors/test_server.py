@@ -1,4 +1,4 @@
-"""How a Qdrant server is reached, and what is said when it is not. What it does is in test_vectors."""
+"""The connection to a Qdrant server, and its errors. Its work as a store is tested in test_vectors."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ KEY = "s3cret-of-qdrant"
 
 @asynccontextmanager
 async def open_guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> AsyncIterator[str]:
-    """Speaks just enough to be asked for collections and their aliases, and only to a client with the key."""
+    """A server that lists collections and their aliases, only to a client with the key."""
     listed = {
         "collections": [{"name": name} for name in aliases],
         "aliases": [{"alias_name": alias, "collection_name": name} for name, alias in aliases.items()],

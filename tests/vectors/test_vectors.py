@@ -1,4 +1,4 @@
-"""What every vector store must do, embedded or a server."""
+"""The behaviour of every vector store, embedded or a server."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

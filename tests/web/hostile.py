@@ -1,4 +1,4 @@
-"""What strangers write to break a page, by kind: texts, titles, names, links, file names, and formatting.
+"""Values that strangers write to break a page, by kind: texts, titles, names, links, file names, formatting.
 
 Every page that shows such a value is tested with all of its kind. Invisible characters are spelled out.
 """

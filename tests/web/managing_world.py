@@ -1,4 +1,4 @@
-"""What the owner of a tenant manages: accounts in several states, a bill, and keys."""
+"""The objects that the owner of a tenant manages: accounts in several states, a bill, and keys."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4

@@ -30,7 +30,7 @@ def render(text: str, entities: Sequence[TextEntity] = ()) -> Markup:
 
 
 def inside(text: str, *entities: TextEntity) -> str:
-    """What is inside the only paragraph."""
+    """The markup inside the only paragraph."""
     markup = str(render(text, entities))
     beginning, end = '<div class="text"><p dir="auto">', "</p></div>"
     assert (markup[: len(beginning)], markup[-len(end) :]) == (beginning, end)
@@ -250,7 +250,7 @@ def test_formatting_that_would_fill_the_page_is_left_out() -> None:
 
 
 def visible_characters(text: str) -> str:
-    """What a reader must see of a text, except blanks and line breaks."""
+    """The characters of a text that a reader must see, without blanks and line breaks."""
     written = "".join(_visible_character(character) for character in storable(text))
     return "".join(written.split())
 

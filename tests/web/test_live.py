@@ -1,4 +1,4 @@
-"""What one api process does, an open page of another one learns."""
+"""An open page of one api process learns of events in another one."""
 
 import asyncio
 from collections import Counter

@@ -1,5 +1,5 @@
-"""What strangers write stays text in a real browser: nothing runs, nothing is asked of another host,
-no page looks like another.
+"""Hostile posts stay text in a real browser: nothing runs, no request goes to another host, no page looks
+like another.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -150,7 +150,7 @@ PICTURED = MessageId(FIRST + 2)
 async def answers_of_feeds(
     worlds: Worlds, database: str, folder: Path, picture: bytes
 ) -> dict[str, tuple[int, str, bytes]]:
-    """What feed readers get at A's addresses: feeds, their pictures, and pictures that A does not see,
+    """The answers to feed readers at A's addresses: feeds, their pictures, and pictures that A does not see,
     with A's own signature.
     """
     files = {"files": FilesSettings(folder=folder)}

@@ -20,7 +20,7 @@ MANAGING = {
     if isinstance(route, Page) and route.needs in {KeyScope.ADMIN, KeyScope.OPERATE}
 }
 CHOOSING = {"app.html", "link.html", "tenants.html", "members.html", "member.html"}
-"""Where people choose between tenants, or manage one."""
+"""Pages on which people choose between tenants, or manage one."""
 READER_MODULES = (
     "domain/channels/channel_requests.py",
     "domain/lists",

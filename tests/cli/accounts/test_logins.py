@@ -118,7 +118,7 @@ async def test_without_an_ingest_role_one_is_told_to_start_it(
 
 
 def modules_in(drawn: str) -> list[list[bool]]:
-    """What a phone would see: the dark modules of the code, without its border."""
+    """The dark modules of the QR code, without its border."""
     halves = {" ": (True, True), "▀": (False, True), "▄": (True, False), "█": (False, False)}
     lines = [line for line in drawn.splitlines() if line and set(line) <= set(halves)]
     rows = [[halves[character][half] for character in line] for line in lines for half in (0, 1)]

@@ -1,4 +1,4 @@
-"""What people write to name a channel."""
+"""Names and links by which people refer to a channel."""
 
 import pytest
 

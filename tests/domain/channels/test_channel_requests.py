@@ -1,4 +1,4 @@
-"""What to expect of a request: why it waits, and for how long."""
+"""The forecast for a request: why it waits, and for how long."""
 
 from datetime import UTC, datetime, timedelta
 

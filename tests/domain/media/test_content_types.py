@@ -1,4 +1,4 @@
-"""What files are, whatever they are called, and the names under which they are saved."""
+"""The content type of a file follows from its bytes, not its name; and the names of saved files."""
 
 import io
 

@@ -100,7 +100,7 @@ WORDS = ["".join(letters) for letters in product("бвгдж", "аеиоу", "к
 
 
 def test_words_that_were_chosen_for_their_hashes_make_another_text() -> None:
-    """What the sample sees of a text depends on a key, and added words count by their number as well."""
+    """A key decides which words of a text are in the sample, and the number of added words counts as well."""
     news = f"{NEWS} {' '.join(WORDS[:126])}"
     words = fold_text(news).split()
     seen = sorted(crc32(" ".join(pair).encode()) for pair in pairwise(words))[63]

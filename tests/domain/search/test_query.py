@@ -1,4 +1,4 @@
-"""What people type is understood, or they are told what to write."""
+"""The search understands a typed query, or it tells the person how to write it."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""What holds visible posts of a story together."""
+"""The links that hold the visible posts of a story together, and the ranking of stories."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a person types for a watch."""
+"""The time of day that a person types for a watch."""
 
 from datetime import time
 

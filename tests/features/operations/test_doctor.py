@@ -1,4 +1,4 @@
-"""What `tga doctor` and the page Operations find."""
+"""The findings of `tga doctor` and of the page Operations."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What each answer of a running installation means."""
+"""The checks of a running installation: each trouble gets its own finding."""
 
 import asyncio
 import json

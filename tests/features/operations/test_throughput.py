@@ -1,4 +1,4 @@
-"""What stages do per minute, written from their counters; and heartbeats."""
+"""The throughput of stages per minute, from their counters; and heartbeats of processes."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Who makes vectors anew without being asked, and what health says meanwhile."""
+"""The worker rebuilds vectors on request, and unasked if some are missing; health shows the progress."""
 
 import asyncio
 from functools import partial

@@ -1,4 +1,4 @@
-"""Who waits for the hash of a password, and for how long."""
+"""The queues for hashing passwords: they are short, and logins always have a place."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a tenant changes in its stories."""
+"""Changes by a tenant to its stories: taking a post out."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a list of stories says of each."""
+"""The headline and state of a story in a list of stories."""
 
 from datetime import UTC, datetime, timedelta
 

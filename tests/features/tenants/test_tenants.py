@@ -1,4 +1,4 @@
-"""What the operator does with tenants."""
+"""The operator creates, suspends, resumes and lists tenants, and sets their limits."""
 
 from datetime import UTC, datetime
 from uuid import UUID, uuid4

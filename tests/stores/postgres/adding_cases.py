@@ -32,7 +32,7 @@ async def _counts(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _keep(stores: TenantStores, world: World) -> set[ChannelId]:
-    """What is kept is kept for this tenant alone."""
+    """Each tenant keeps unreadable lines for itself alone."""
     own = [channel.channel_id for channel in await stores.followed.channels()]
     if own:
         await stores.request_fates.keep(

@@ -74,7 +74,7 @@ async def _logins_begin(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _setup_get(stores: TenantStores, world: World) -> set[ChannelId]:
-    """Who is not the operator learns that something was entered, not what."""
+    """A tenant that is not the operator learns that something was entered, but not its content."""
     assert {entry.visible_part for entry in (await stores.telegram_setup.get()).entered.values()} <= {""}
     return await _logins_get(stores, world)
 

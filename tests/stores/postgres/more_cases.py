@@ -1,4 +1,4 @@
-"""What a tenant may know of the work done for it, method by method: the rest of the cases in cases.py."""
+"""Isolation cases, method by method, of the work done for a tenant: the rest of the cases in cases.py."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -102,7 +102,7 @@ async def _requests_waiting(stores: TenantStores, world: World) -> set[ChannelId
 
 
 async def _requests_add(stores: TenantStores, world: World) -> set[ChannelId]:
-    """What is open already is joined, and never with another tenant's."""
+    """A repeated request joins the tenant's own open request, never another tenant's."""
     for request in await stores.requests.page(RequestState.OPEN, limit=1000):
         wanted = NewRequest(request.kind, request.reference, Subscription(channel_id=NOT_KNOWN_YET))
         assert await stores.requests.add([wanted]) == (request.request_id,)
@@ -356,7 +356,7 @@ MORE_METHODS: dict[str, Case] = {
 
 
 async def park(admin: Admin, world: World) -> None:
-    """Whoever comes first releases shared channels too, so it is done for each."""
+    """Parks all channels. A tenant releases shared channels too, so the test parks them for each one."""
     await admin.execute(
         "UPDATE channels SET parked_until = now(), parked_reason = 'it fails' WHERE channel_id = ANY($1)",
         list(world.channels),

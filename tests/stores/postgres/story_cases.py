@@ -1,4 +1,4 @@
-"""What a tenant may know of stories, method by method."""
+"""Isolation cases of stories, method by method."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -126,7 +126,7 @@ async def _keyword_trends_posts(stores: TenantStores, world: World) -> set[Chann
 
 
 async def _keyword_trends_days(stores: TenantStores, world: World) -> set[ChannelId]:
-    """What it keeps, it sees with its own posts alone, and nobody else sees the day."""
+    """A tenant sees the day that it saved with its own posts alone, and no other tenant sees the day."""
     posts = tuple(PostId(channel_id, MessageId(1)) for channel_id in world.channels)
     assert (await stores.keyword_trends.days(date(2026, 1, 1))).days == ()
     snow = WrittenKeyword(Keyword(KeywordKind.TAG, "снег"), "снег")

@@ -321,7 +321,7 @@ async def _receivers_pause(stores: TenantStores, world: World) -> set[ChannelId]
 
 
 async def _receivers_replay(stores: TenantStores, world: World) -> set[ChannelId]:
-    """What was delivered to each of its own receivers, once."""
+    """The tenant replays its own receivers alone: one delivery each."""
     everybodys = [
         receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
     ]

@@ -130,9 +130,9 @@ async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_
 async def test_the_page_takes_what_the_documentation_of_the_simulator_enters(
     installation: Settings, database: dict[str, str], sim: Simulator
 ) -> None:
-    """docs/simulator.md: any api_id and hash.
+    """With a simulator the page accepts any api_id and hash, as docs/simulator.md says.
 
-    Where Telegram is asked, the page refuses the same with a reason, and not the browser without one.
+    With Telegram itself the page refuses them with a reason, instead of the browser without one.
     """
     telegram = installation.telegram.model_copy(update={"dc_addr": "127.0.0.1", "dc_port": 8443})
     async with (

@@ -1,4 +1,4 @@
-"""What pages promise about freshness."""
+"""The promise of freshness on the page of a channel."""
 
 import pytest
 

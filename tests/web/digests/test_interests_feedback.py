@@ -1,4 +1,4 @@
-"""What a reader says about stories: more, less, never again; and how they take it back."""
+"""Feedback of a reader about stories: more, less, never again; and how they take it back."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -329,7 +329,7 @@ async def test_operations_in_russian_hold_no_english_sentence(
 
 
 def make_samples(*, used_share: float, redis_share: float, is_paused: bool) -> tuple[Sample, ...]:
-    """What a process reports of its disk and of Redis."""
+    """The metrics of a process about its disk and Redis."""
     size, limit = 20e9, 160e6
     disks = [
         Sample(name, {"disk": disk}, value)

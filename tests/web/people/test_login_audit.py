@@ -1,6 +1,4 @@
-"""Who came in, who tried, and what happened to passwords and sessions: the audit log knows,
-by the person's id.
-"""
+"""The audit log records logins, failed attempts, and events of passwords and sessions, by the person's id."""
 
 import secrets
 from collections.abc import Mapping

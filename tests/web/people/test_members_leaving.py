@@ -1,4 +1,4 @@
-"""Who is removed from a tenant, or becomes less in it, keeps nothing that lets them or others in."""
+"""A removed or demoted member of a tenant keeps nothing that lets them or others in."""
 
 import asyncio
 import secrets

@@ -72,7 +72,7 @@ async def look_at_changes(hands: Hands, base: str) -> None:
 
 
 async def watch_a_word(hands: Hands, base: str) -> None:
-    """What it would have found appears while one writes."""
+    """A preview of the posts that the watch would have found appears while the person types."""
     page = hands.page
     await page.goto(f"{base}/watches/new")
     await hands.write(page.locator("#watch [name=name]"), "Мосты")

@@ -1,7 +1,7 @@
-"""What a tenant sees of a channel begins with its own window, whatever others have asked for;
-and with the moment when it followed.
+"""A tenant sees a channel from the start of its own window and from the moment of following, whatever others
+asked for.
 
-It is long because every table that a window cuts has its case.
+The file is long because every table that a window cuts has its case.
 """
 
 from datetime import UTC, date, datetime, time, timedelta

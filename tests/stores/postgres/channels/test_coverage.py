@@ -38,7 +38,7 @@ class Telegram:
 
 @dataclass
 class Model:
-    """What has really been read, id by id."""
+    """A model of coverage: the ids that were really read, one by one."""
 
     read: set[int] = field(default_factory=set)
     floor: int | None = None

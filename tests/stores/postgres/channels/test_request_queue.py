@@ -1,4 +1,4 @@
-"""Who is served next: turns go round among tenants and kinds."""
+"""The order of requests: tenants and kinds take turns."""
 
 import asyncio
 from collections import Counter

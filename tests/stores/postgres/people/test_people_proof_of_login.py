@@ -1,5 +1,5 @@
-"""Who can only run SQL with the login of requests lets nobody in:
-the functions ask for what only the person knows.
+"""Running SQL with the login of requests is not enough to let anybody in: the functions ask for a secret that
+only the person knows.
 """
 
 import asyncio

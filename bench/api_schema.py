@@ -59,7 +59,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 PER_ROUND = 10
-"""So many cases of an operation and a kind, then it is the next one's turn."""
+"""The number of cases of an operation and a kind before the next one's turn."""
 OPEN = {
     "per_minute": 1_000_000,
     "burst": 1_000_000,

@@ -116,7 +116,7 @@ SELECT count(DISTINCT b.channel_id) FROM backfills b JOIN coverage v USING (chan
 WHERE b.kind = 'verify' AND b.state = 'done' AND b.finished_at > $1 AND v.floor_id = 1
   AND NOT EXISTS (SELECT 1 FROM backfills o WHERE o.channel_id = b.channel_id AND o.state = 'open')
 """
-"""Read once more, and down to the first message."""
+"""The number of channels that were read once more, down to the first message."""
 UNDER_WAY = """
 SELECT EXISTS (SELECT 1 FROM posts WHERE missed_at IS NOT NULL) OR EXISTS (SELECT 1 FROM outbox)
     OR EXISTS (SELECT 1 FROM media_groups WHERE closed_at IS NULL)

@@ -97,7 +97,7 @@ class Bench:
 
     fleet: Fleet
     redis: Redis
-    """Straight to the server: for the judge, not for the workers."""
+    """A direct connection to the server: for the judge, not for the workers."""
     system: SystemStores
     admin: "asyncpg.Connection[asyncpg.Record]"
     folder: Path
@@ -162,7 +162,7 @@ async def land(bench: Bench, landed: Landed, hand: random.Random, *, until: floa
 
 
 async def keep_old_copies(bench: Bench) -> None:
-    """Of Redis's file: one that is five to ten seconds old is always at hand."""
+    """Copies the file of Redis, so that a copy of five to ten seconds ago is always at hand."""
     for number in itertools.count():
         copy = bench.folder / f"copy-{number % 2}"
         await asyncio.to_thread(bench.fleet.engine.keep_copy, copy)

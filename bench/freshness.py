@@ -279,7 +279,7 @@ def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: f
 
 
 def draw(runs: list[Run], file: Path) -> None:
-    """Which share of the posts was found how soon, in tones that are seen on white and on black."""
+    """Draws the share of posts found within each time, in colours that are visible on white and on black."""
     import matplotlib as mpl  # noqa: PLC0415 -- only a run that draws needs it
     from matplotlib.figure import Figure  # noqa: PLC0415 -- as above
 

@@ -27,7 +27,7 @@ from testkit.harness import arguments, at_most, cpu_seconds, finish, own_databas
 from testkit.simulators import Running, simulator
 
 POSTS = 20
-"""In each channel before the start."""
+"""The number of posts in each channel before the start."""
 LOOK_SECONDS = 0.02
 HANDS = 4
 TELLING_SECONDS = 20.0
@@ -76,7 +76,7 @@ def publish(race: Race, telegram: Running, size: Size, per_second: float, hand: 
 
 
 async def watch(race: Race, admin: Database, ended: asyncio.Event) -> None:
-    """Until told; no worker runs, so what is landed stays in the outbox."""
+    """Records when posts reach the outbox, until told to end. No worker runs, so posts stay there."""
     while not ended.is_set():
         rows = await admin.fetch(LANDED)
         now = time.time()
@@ -128,7 +128,7 @@ async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]
 
 
 def requests(control: ControlClient) -> Counter[str]:
-    """By method, over all accounts."""
+    """The number of requests by method, over all accounts."""
     return sum((Counter(methods) for methods in control.state()["calls"].values()), Counter[str]())
 
 

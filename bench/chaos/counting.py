@@ -32,7 +32,7 @@ SCRAPE_SECONDS = 0.5
 UNDER_WAY_SECONDS = 1.0
 """A page may be inserted before a scrape, and committed after it."""
 MAY_BE_LATE_SECONDS = 10.0
-"""So long before its last scrape an ended process may have inserted what it had not counted:
+"""How long before its last scrape an ended process may have inserted posts that it had not counted:
 PostgreSQL was away, and came back.
 """
 
@@ -55,7 +55,7 @@ class Counting:
     lives: list[Life] = field(default_factory=list)
 
     def environ(self, environ: dict[str, str], port: int) -> dict[str, str]:
-        """For a process that begins its life now."""
+        """The environment of a process that starts now."""
         life = Life(f"life-{len(self.lives)}", port)
         self.lives.append(life)
         urls = {
@@ -96,7 +96,7 @@ class Counting:
 
 @dataclass
 class Counted:
-    """Over all lives."""
+    """The counts over all lives."""
 
     posts_counted: int = 0
     posts_inserted: int = 0

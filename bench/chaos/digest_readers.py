@@ -1,5 +1,5 @@
-"""People whose digests are due all the time, and the receivers that count what arrives: a webhook by ids,
-a mail server.
+"""People whose digests are due all the time, and receivers that count arrivals: a webhook by ids, a mail
+server.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ from testkit.stories import store_story
 
 PEOPLE = 4
 STORY_SECONDS = 1.0
-"""So often two channels tell a new story."""
+"""The interval at which two channels tell a new story."""
 DRAIN_SECONDS = 90.0
 """Longer than the lease of a sender that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestReaders:
-    """The receivers, and the database with what they should have got."""
+    """The receivers, and the database with the deliveries that they should get."""
 
     webhook: Webhook
     mails: MailServer

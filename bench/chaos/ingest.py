@@ -55,11 +55,11 @@ class Fleet:
         return [self._lives[process.pid] for process in self.running if process.poll() is None]
 
     def start_worker(self) -> None:
-        """One that nothing happens to: the trouble is ingest's."""
+        """Starts a worker without any trouble: the faults concern ingest only."""
         self.worker = self._process("worker", self._environ)
 
     def revive(self, processes: int) -> None:
-        """As a service manager does: who could not start while a server was away is started again."""
+        """Starts ended processes again, as a service manager does."""
         self.running = [process for process in self.running if process.poll() is None]
         while len(self.running) < processes:
             self.start()
@@ -265,7 +265,7 @@ async def _empty_redis(scene: Scene) -> None:
 
 
 async def _forget_marks(scene: Scene) -> None:
-    """As an operator may: the marks are mirrors."""
+    """Deletes the marks, as an operator may: they are copies."""
     script = "for _, key in ipairs(redis.call('KEYS', 'parse_hwm:*')) do redis.call('DEL', key) end"
     await asyncio.to_thread(redis_cli, scene.servers, "EVAL", script, "0")
 

@@ -34,7 +34,7 @@ class Result:
     posts: int = 0
     files: int = 0
     posts_counted: int = 0
-    """By `posts_parsed_total`, at the last scrape of each process."""
+    """The sum of `posts_parsed_total` at the last scrape of each process."""
     posts_inserted: int = 0
     left_out: int = 0
     """Inserted after the last scrape of processes that were killed or stopped."""
@@ -57,10 +57,10 @@ class Result:
     budget_violations: int = 0
     double_use: int = 0
     counted_wrong: int = 0
-    """Processes whose `posts_parsed_total` is not what they have inserted."""
+    """Processes whose `posts_parsed_total` differs from the posts that they inserted."""
     alerts_lost: int = 0
     alerts_twice: int = 0
-    """Of one watch about one story."""
+    """More than one alert of one watch about one story."""
 
     @property
     def faulty(self) -> dict[str, int]:

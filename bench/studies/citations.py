@@ -26,8 +26,8 @@ SUPPORTED = ("own", "paraphrase", "number_in_words")
 FACTS = ("link", "number", "number_of_another_noun", "numbers_swapped", "name", "date", "quote", "speaker")
 CLAIMS = ("negation", "antonym", "roles", "foreign_claim", "foreign_story")
 THINGS = ("another_thing",)
-"""Another cause, place or good instead of the one the posts name: mostly beyond words,
-so it is told apart.
+"""Another cause, place or good instead of the one that the posts name. Words mostly cannot reveal it, so it
+has a figure of its own.
 """
 LIMITS = (
     *at_least(0.98, "dropped_unsupported"),
@@ -47,7 +47,7 @@ def with_links(made: list[Case]) -> list[Case]:
 
 
 def check_line(case: Case) -> CheckedSentence:
-    """As a provider's line is read: the sentence with the numbers of its posts behind it."""
+    """Checks the sentence as a line of a provider: with the numbers of its posts behind it."""
     text = WrittenText(case.posts)
     sentences = list(
         text.end(f"{case.sentence} {' '.join(f'[{place}]' for place in range(1, len(case.posts) + 1))}")

@@ -53,7 +53,7 @@ KINDS = ("image/jpeg", "video/mp4", "application/pdf")
 SECOND_DC = 4
 DROPS_PER_100, EXPIRIES_PER_100 = 4, 2
 LATENCY_SECONDS = 0.005
-"""So that connections are dropped while a piece is on its way."""
+"""The latency of each answer: connections drop while a piece of a file is on its way."""
 PATIENCE_SECONDS = 900
 LIMITS = (*at_most(0, "lacking", "orphans", "double_use"), *at_most(1.1, "copies"))
 
@@ -115,7 +115,7 @@ async def open_line(
 
 
 async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_id: TenantId) -> None:
-    """Follow what was joined, read all of it, and let post_persistence see it."""
+    """Follows the joined channels, reads all of their posts, and passes them to post_persistence."""
     reader, system, stopping = ChannelReader(line), app.system, asyncio.Event()
     joined, _ = await reader.load_joined()
     for membership in joined:

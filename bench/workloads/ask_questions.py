@@ -110,7 +110,7 @@ SWAPPED = {
         "What does {target} pay to buy {buyer}?",
     ),
 }
-"""The right event with its names in each other's places."""
+"""Questions about the right event with its two names swapped."""
 WRONG_VERBS = (
     ("Кто ограбил банк в {city.loc}?", "Who robbed the bank in {city}?"),
     ("Когда в {city.loc} отменили карантин?", "When was the quarantine in {city} lifted?"),
@@ -311,8 +311,8 @@ def _threads(posts: Sequence[Planned]) -> dict[int, list[Planned]]:
 
 
 def questions_about(posts: Sequence[Planned], count: int, *, seed: int = 11) -> list[Question]:
-    """As many that posts answer as they cannot: real names without such a story, invented names,
-    off topic.
+    """Questions, half of which posts answer. The others have real names without such a story, invented names,
+    or another topic.
     """
     hand = random.Random(seed)
     by_story = _threads(posts)

@@ -79,8 +79,8 @@ def world(
 
 
 def _with_truth(posts: Sequence[LabelledPost]) -> list[LabelledPost]:
-    """A sentence of everyday life that is said again weeks later is said anew:
-    no reader looks for the first time in today's story.
+    """Labels posts with their truth. A sentence of everyday life that is repeated weeks later counts as new:
+    no reader looks for its first time in today's story.
     """
     occurrences: dict[str, tuple[datetime, int]] = {}
     judged = []
@@ -245,8 +245,8 @@ def _shows_again(post: LabelledPost) -> bool:
 
 
 def _first_sources(told_posts: Sequence[LabelledPost], grouped: Mapping[PostId, object]) -> float:
-    """Of true stories whose first post is there: the share whose post
-    by somebody else names the right first post.
+    """The share of later posts, without follow-ups, whose group begins with the right first post; over true
+    stories that have their first post.
     """
     groups: dict[object, LabelledPost] = {}
     for told_post in told_posts:

@@ -27,9 +27,9 @@ class StateJudgement:
 
     truth: Truth
     disputes: list[tuple[bool, bool]] = field(default_factory=list)
-    """Of each mark: whether it is right, and whether its posts tell one event."""
+    """For each mark: whether it is right, and whether its posts tell one event."""
     planted: list[bool] = field(default_factory=list)
-    """Of each dispute that different posts state: whether the summary has it."""
+    """For each dispute that different posts state: whether the summary has it."""
     states: list[Mapping[str, int]] = field(default_factory=list)
 
     def add(self, story: VisibleStory, summary: StorySummary) -> None:
@@ -49,7 +49,7 @@ class StateJudgement:
 
 
 def judge_dispute(dispute: Dispute, truth: Truth) -> tuple[bool, bool]:
-    """Whether it is one of an event that every side tells, and whether all its posts tell one event."""
+    """Whether the dispute is about an event that all sides tell, and whether all its posts tell one event."""
     claims = (dispute.stands, *dispute.others)
     sides = [{_event_of(truth[post_id]) for post_id in claim.posts} for claim in claims]
     numbers = [{quantity.value for quantity in quantities_in(claim.number).all} for claim in claims]

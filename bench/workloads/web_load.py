@@ -21,7 +21,7 @@ EVERY_SECONDS = 10.0
 OFTEN = 0.75
 """The share of pages that show stories, posts or channels."""
 OPENINGS = 8
-"""Of each page, one at a time, to see what it costs."""
+"""How often each page is opened, one at a time, to measure its cost."""
 TIMEOUT_SECONDS = 60.0
 
 

@@ -149,7 +149,7 @@ class World:
     feed_picture: str
     """The path of a picture in a feed."""
     digests: tuple[Digest, ...]
-    """Of the last days, the oldest first."""
+    """The digests of the last days, the oldest first."""
 
 
 async def build_world(app: App, admin: Admin, posts: int) -> World:
@@ -341,7 +341,7 @@ async def _lists(stores: TenantStores, posts: Sequence[PostId]) -> tuple[UUID, .
 
 
 async def _digests(app: App, tenant_id: TenantId) -> tuple[Digest, ...]:
-    """One a day, each of what the ones before have not told."""
+    """One digest a day, each without the stories of earlier ones."""
     made: list[Digest] = []
     until = datetime.now(UTC) - DIGEST_DAYS * DAY
     for _ in range(DIGEST_DAYS):

@@ -22,7 +22,7 @@ MIN_WORDINGS = 2
 
 @dataclass(slots=True)
 class WordingTruth:
-    """Of all posts of a world."""
+    """The true wordings of all posts of a world."""
 
     posts: Mapping[PostId, LabelledPost]
     owners: Mapping[ChannelId, ChannelId]

@@ -159,9 +159,7 @@ async def layout_troubles(page: Page) -> list[str]:
 
 
 async def save_screenshot(page: Page, folder: Path, name: str) -> None:
-    """Of the whole page, when all its pictures are there,
-    with what lies beyond the screen and the tabs below everything.
-    """
+    """Saves a screenshot of the whole page with all its pictures. The tabs are below everything."""
     await page.evaluate(
         """() => {
             const whole = new CSSStyleSheet();

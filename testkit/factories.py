@@ -65,8 +65,9 @@ async def follow_long_ago(
     channel_id: ChannelId,
     **more: Any,
 ) -> None:
-    """For tests whose edits and deletions have days of their own: what was noticed before somebody followed,
-    they do not see.
+    """Follows the channel since 1 January 2026, for tests with dated edits and deletions.
+
+    A tenant does not see changes from before it followed.
     """
     await system.channels.subscribe(tenant_id, make_subscription(channel_id, **more))
     query = (

@@ -53,7 +53,7 @@ def make_linked(
 
 
 async def land(system: SystemStores, *posts: Post, read_at: Any = None) -> list[PostId]:
-    """As the program does: landed, and what follows from them saved."""
+    """Lands the posts and saves their derived data, as the program does."""
     for channel_id in dict.fromkeys(post.channel_id for post in posts):
         own = [post for post in posts if post.channel_id == channel_id]
         await system.landing.land(

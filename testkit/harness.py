@@ -93,8 +93,8 @@ def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limi
 
 
 BUCKET = "tests"
-"""Tests and benches leave files; in a bucket of their own they do not
-keep a development database from sweeping its files.
+"""Tests and benches leave files. In a bucket of their own these do not stop the sweep of a development
+database.
 """
 OWN = {
     "DATABASE_SYSTEM_URL": "",
@@ -102,7 +102,7 @@ OWN = {
     "S3_BUCKET": BUCKET,
     "SECRET_KEY": "secret of an installation that is measured",
 }
-"""Benches do everything with one login, and so does what they start."""
+"""Benches, and the programs that they start, use one login for everything."""
 
 
 @asynccontextmanager
@@ -202,7 +202,7 @@ def last_half[V](values: Sequence[V]) -> Sequence[V]:
 
 
 def growth_percent_per_10_min(moments: Sequence[float], values: Sequence[float]) -> float:
-    """The slope of what was measured at these moments (seconds), beside its mean."""
+    """The slope of values measured at these moments (seconds), relative to their mean."""
     return statistics.linear_regression(moments, values).slope * 600 / statistics.fmean(values) * 100
 
 

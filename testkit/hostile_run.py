@@ -134,13 +134,13 @@ def hostile_steps(author: Author) -> Iterator[Step]:
 
 
 def mix_steps(steps: Iterator[Step], count: int) -> list[Step]:
-    """So many of them, the kinds side by side and not one after another."""
+    """The first `count` steps, with the kinds mixed instead of one after another."""
     taken = list(itertools.islice(steps, count))
     return [taken[place * 31 % len(taken)] for place in range(len(taken))] if len(taken) % 31 else taken
 
 
 async def drive(author: Author, steps: Sequence[Step], probes: Sequence[Probe]) -> Run:
-    """Steps at their rate, whatever becomes of those before; the probes ask until the last has ended."""
+    """Starts steps at a fixed rate, without waiting for earlier ones. The probes ask until all have ended."""
     began, under_way = time.monotonic(), set[asyncio.Task[None]]()
     with probing(probes):
         for number, step in enumerate(steps):
@@ -162,7 +162,7 @@ def print_progress(what: str) -> None:
 
 
 async def wait_until_settled(admin: Admin) -> float:
-    """Until nothing is on its way any more; how many seconds that took."""
+    """Waits until nothing is on its way any more. Returns the seconds that it took."""
     began = time.monotonic()
     while await admin.fetchval(ON_THEIR_WAY) and time.monotonic() - began < SETTLED_SECONDS:
         await asyncio.sleep(0.5)

@@ -129,7 +129,7 @@ def until_it_answers() -> None:
 def follow(terminal: Terminal, line: str) -> str:
     """Types a line and waits for its end.
 
-    Of a program that keeps running, looks at its page first. Returns what was seen.
+    If the program keeps running, looks at its page first. Returns the text of the page.
     """
     terminal.type(line)
     command, seen = line.partition("  #")[0].strip(), ""
@@ -155,7 +155,7 @@ def take_along(part: Path, copy: Path) -> None:
 
 @contextmanager
 def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A clone of what is committed here, and the environment of a newcomer."""
+    """A clone of the committed files, and the environment of a newcomer."""
     with tempfile.TemporaryDirectory(prefix="newcomer-") as place:
         folder = Path(place) / "telegram-assistant"
         Path(place).chmod(0o755)  # PostgreSQL runs as a user of its own

@@ -44,7 +44,7 @@ class ChatRequest:
 
 @dataclass
 class FakeServer:
-    """Set what it shall answer; read what it was asked."""
+    """A provider's server: a test sets its answers and reads its requests."""
 
     url: str = ""
     says: Callable[[ChatRequest], str] = lambda _asked: EMPTY_ANSWER
@@ -61,10 +61,10 @@ class FakeServer:
     """More requests at the same time are refused with 429, as GigaChat does."""
     token_seconds: float = 1800.0
     pieces: int = 0
-    """Of a streamed answer; 0: it comes at once."""
+    """The number of pieces of a streamed answer; 0 sends it at once."""
     piece_gate: asyncio.Event | None = None
     breaks_off: bool = False
-    """After the first piece."""
+    """Whether the answer breaks off after the first piece."""
     requests: list[ChatRequest] = field(default_factory=list)
     request_counts: Counter[str] = field(default_factory=Counter)
     tokens: list[str] = field(default_factory=list)
@@ -73,7 +73,7 @@ class FakeServer:
     names: list[str] = field(default_factory=list)
     embedded_texts: list[str] = field(default_factory=list)
     authorizations: list[str] = field(default_factory=list)
-    """Of requests for vectors."""
+    """The Authorization headers of requests for vectors."""
     max_at_once: int = 0
     at_once: int = 0
 
@@ -130,7 +130,7 @@ class FakeServer:
         return JSONResponse(self._completion(body, self.says(question)))
 
     async def _pieces(self, body: dict[str, Any], text: str) -> AsyncIterator[str]:
-        """As OpenAI and GigaChat stream: a piece per event, how it ended, what it used, and the end.
+        """Streams as OpenAI and GigaChat do: an event per piece, the finish reason, the usage, and the end.
 
         Pauses at `piece_gate`, if there is one.
         """

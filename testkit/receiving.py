@@ -45,10 +45,10 @@ class Webhook:
     port: int = 0
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    """Of its answers."""
+    """The headers of its answers."""
     answer: Callable[[Request], bytes] = lambda _request: b""
     answers_after_seconds: float = 0.0
-    """It has the request long before the sender knows: whoever is killed meanwhile sends it again."""
+    """The delay of each answer. A sender that is killed meanwhile sends the request again."""
     requests: list[Request] = field(default_factory=list)
 
     @property
@@ -81,7 +81,7 @@ class Misbehaviour(StrEnum):
     HANG = "hang"
     """No answer at all."""
     REDIRECT = "redirect"
-    """To itself."""
+    """A redirect to itself."""
     CONTINUE = "continue"
     """`100 Continue`, without end."""
 

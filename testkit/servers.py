@@ -28,7 +28,7 @@ class OwnServers:
         return done.stdout
 
     def kill(self, name: str) -> None:
-        """Without a word of warning."""
+        """Kills a server without warning."""
         os.kill(self.pid(name), signal.SIGKILL)
 
     def pid(self, name: str) -> int:

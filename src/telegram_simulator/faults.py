@@ -14,7 +14,7 @@ class Failure:
     message: str
     phone: str | None = None
     after: int = 0
-    """So many calls are answered first."""
+    """The number of calls that are answered before."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Faults:
     huge_page_bytes: int = 48 * 2**20
     """The size of huge linked pages."""
     login_token_seconds: float = 30.0
-    """How long a QR code is good."""
+    """How long a QR code is valid."""
     failures: list[Failure] = field(default_factory=list)
 
     def failure_of(self, method: str, phone: str | None) -> Failure | None:
@@ -71,7 +71,7 @@ class Counters:
     """Counts of everything that happened so far."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By phone and method."""
+    """The number of calls, by phone and method."""
     errors: Counter[str] = field(default_factory=Counter)
     crashes: int = 0
     """Mistakes of the simulator itself."""

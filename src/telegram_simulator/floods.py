@@ -37,8 +37,8 @@ TELEGRAM: Mapping[str, tuple[Rule, ...]] = {
 
 FORGIVEN_AFTER_SECONDS = 600
 IGNORED_PER_STEP, STEP = 30, 4
-"""So many calls during one wait make it four times as long:
-160 names resolved in seconds cost the better part of a day.
+"""Every 30 calls during one wait make it four times as long: 160 names resolved in seconds cost the better
+part of a day.
 """
 MAX_WAIT_SECONDS = 7 * DAY
 

@@ -191,17 +191,13 @@ class Simulator:
     # --- keys and connections ---
 
     def new_login(self, phone: str) -> bytes:
-        """A fresh auth key that is logged in where the account lives:
-        what a client would have after handshake and code.
-        """
+        """A fresh auth key that is logged in at the account's data centre, as after handshake and code."""
         key = secrets.token_bytes(KEY_BYTES)
         self.keys.add(key, self.world.account(phone).home_dc, phone=phone)
         return key
 
     def push(self, channel: Channel, make: Callable[[str], Any]) -> None:
-        """Send an update to every account that has joined; `make` is told the phone,
-        because access hashes differ.
-        """
+        """Sends an update to every account that has joined. `make` gets the phone: access hashes differ."""
         for connection, record in self._listening():
             if record.phone is None:
                 continue
@@ -211,7 +207,7 @@ class Simulator:
                 self.counters.updates_sent += 1
 
     def push_update(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None:
-        """Send one update that belongs to no channel to whoever is wanted, logged in or not."""
+        """Sends an update that belongs to no channel to every wanted key, logged in or not."""
         for connection, record in self._listening():
             if wanted(record):
                 connection.push(types.UpdateShort(update, moment_of(self.now())))

@@ -132,7 +132,7 @@ def _entity_bytes(entity: Entity) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _reactions_bytes(reactions: tuple[tuple[str, int], ...]) -> bytes:
-    """Counts only, without who: what a reader of a channel gets."""
+    """Counts of reactions without names, as a reader of a channel gets them."""
     parts = [_reactions_head(_MESSAGE_REACTIONS, 1, VECTOR, len(reactions))]
     for emoji, count in reactions:
         parts += (_reaction_count(_REACTION_COUNT, 0, _REACTION_EMOJI), tl_bytes(emoji.encode()), _int(count))

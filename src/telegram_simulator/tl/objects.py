@@ -52,7 +52,7 @@ def channel_object(world: World, account: Account, channel: Channel) -> Raw:
 
 
 def channels_in(world: World, account: Account, channel: Channel, origins: Iterable[int]) -> list[Raw]:
-    """The channel itself and those whose posts are forwarded in it."""
+    """The channel itself and the origins of posts forwarded in it."""
     others = (world.channel(channel_id) for channel_id in sorted(set(origins) - {channel.channel_id}))
     return [channel_object(world, account, other) for other in (channel, *others) if other is not None]
 

@@ -42,7 +42,7 @@ CHUNK = 64 * 2**10
 
 
 def newspaper(simulator: Simulator) -> list[Route]:
-    """Its front page, its articles, and what it says to robots."""
+    """The routes of the newspaper: its front page, its articles and its robots.txt."""
     press = simulator.world.press
 
     def find_article(request: Request) -> Article | None:

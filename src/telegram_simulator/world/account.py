@@ -37,9 +37,7 @@ class LoginToken:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Chats that a person keeps together;
-    `all_channels` stands for every joined channel but those taken out.
-    """
+    """A person's folder of chats. `all_channels` stands for every joined channel but those in `without`."""
 
     title: str
     channels: tuple[int, ...] = ()

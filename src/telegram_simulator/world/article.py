@@ -49,7 +49,7 @@ class Furniture(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """Another article, as it is named on a page."""
+    """A link to another article on a page."""
 
     path: str
     title: str

@@ -70,7 +70,7 @@ class Channel:
         self.protected = False
         self.asks_before_joining = False
         self.has_preview = True
-        """Whether a browser may look at it, as long as it has a name."""
+        """Whether a channel with a name has a public preview."""
         self.is_group = False
         """Everybody may write in it: a group that has grown, which Telegram calls a channel too."""
         self.changed_at = created
@@ -257,8 +257,8 @@ class Channel:
         return self.get(message_id)
 
     def rewrite(self, message_id: int, at: int) -> bool:
-        """An edit whose new text follows from the post: it costs next to no memory,
-        and no look at the post.
+        """Edits a post; its new text follows from the post. This takes almost no memory, and the post is not
+        built.
         """
         if message_id in self._deleted_at or not 1 <= message_id <= self.newest_id:
             return False
@@ -267,7 +267,7 @@ class Channel:
         return True
 
     def delete(self, message_ids: Sequence[int], at: int) -> list[int]:
-        """Delete what is there; the ids that were."""
+        """Deletes the messages that exist. Returns their ids."""
         deleted_ids = [
             number
             for number in dict.fromkeys(message_ids)
@@ -280,7 +280,7 @@ class Channel:
         return deleted_ids
 
     def restore(self, message_id: int) -> None:
-        """A post that could not be seen for a while can be seen; nobody is told."""
+        """Makes a hidden post visible again, without an event."""
         if self._deleted_at.pop(message_id, None) is not None:
             self._deleted.remove(message_id)
 
@@ -288,9 +288,7 @@ class Channel:
         self._views[message_id] = views
 
     def trim_log(self, keep: int) -> None:
-        """Forget events but the newest, so that clients who were away for long cannot be told what they
-        missed.
-        """
+        """Forgets all but the newest events: clients that were away for long cannot learn the others."""
         self._told_from = max(self._told_from, self.pts - keep)
         surplus = max(self._told_from - self._pts_before_log, 0)
         self._pts_before_log += surplus

@@ -134,14 +134,14 @@ class World:
     # --- accounts ---
 
     def account(self, phone: str) -> Account:
-        """The account of that phone; whoever knows a number has one here."""
+        """The account of that phone; it is created on first use."""
         if phone not in self.accounts:
             user_id = abs(number64(self.seed, "user", phone)) % 10**10 + 1
             self.accounts[phone] = Account(phone, user_id, name=f"Reader {phone[-4:]}", home_dc=HOME_DC)
         return self.accounts[phone]
 
     def bot(self, number: int, token: str) -> Account:
-        """The bot of that number; whoever comes first with a token has it."""
+        """The bot of that number; it is created on first use, with that token."""
         name = f"bot {number}"
         if name not in self.accounts:
             self.accounts[name] = Account(
@@ -150,7 +150,7 @@ class World:
         return self.accounts[name]
 
     def access_hash(self, account: Account, channel_id: int) -> int:
-        """Valid for one account only."""
+        """The access hash of the channel for one account only."""
         return number64(self.seed, "access", account.user_id, channel_id)
 
     # --- files ---

@@ -16,7 +16,7 @@ from telegram_simulator.world.demo.wording import fill_template, names_somebody
 from telegram_simulator.world.post import Drawing, FileKind
 
 EARLIEST, LATEST = 60, 2400
-"""So many seconds before the first post the article is out: whoever links to it has found it there."""
+"""Bounds of the seconds from an article to its first post: channels link to articles that are already out."""
 
 
 def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:

@@ -91,7 +91,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Which of a story's sentences a post uses: a translation uses the same ones, a rewrite others."""
+    """The sentences of a story that a post uses: a translation uses the same ones, a rewrite others."""
 
     head: int
     lead: int
@@ -134,7 +134,7 @@ class Planted:
     is_verbatim: bool = False
     """A copy that changes nothing, not even the signature."""
     is_reply: bool = True
-    """Whether a follow-up answers to its channel's earlier post."""
+    """Whether a follow-up replies to its channel's earlier post."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ class Core(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text as it is shown."""
+    """A text with its marks, as clients show it."""
 
     text: str
     entities: tuple[Entity, ...] = ()
@@ -74,7 +74,7 @@ def text_of(post: Planned, version: int, *, site: str) -> Text:
 
 
 def core_of(post: Planned, version: int) -> Core:
-    """The story in the post's own words; a typo stands in it until it is mended."""
+    """The story in the post's own words; with the typo until an edit mends it."""
     core = _core(post, version)
     if post.edit is Edit.TYPO and version == 0:
         first, *others = core.sentences

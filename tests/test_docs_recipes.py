@@ -35,7 +35,7 @@ def added_lines(step: re.Match[str]) -> str:
 
 
 def is_of_the_program(path: str) -> bool:
-    """Whether the guards look at it: they fail until tests, translations and the schema page follow."""
+    """Whether the guards check the file: they fail until tests, translations and the schema page follow."""
     return path.startswith(PACKAGE) and not path.endswith(".po")
 
 

@@ -1,4 +1,4 @@
-"""Small servers on loopback that remember what they were asked."""
+"""Small servers on loopback that record their requests."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -117,7 +117,7 @@ async def test_b_itself_sees_the_past_that_a_does_not(worlds: Worlds) -> None:
 
 
 def paths(case: Case, worlds: Worlds) -> list[dict[str, object]]:
-    """As A's own first; then as another's."""
+    """The path parameters of A's own objects, then those of another tenant's."""
     return [dict(case.path(worlds)), *([dict(case.foreign(worlds))] if case.foreign else [])]
 
 
@@ -132,8 +132,8 @@ async def ask(
 
 
 def comparable_answer(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
-    """All that A sees, but for what is new in every world: moments since the worlds were made,
-    and random ids.
+    """An answer to A without parts that differ in every world: moments since the worlds were made, and random
+    ids.
     """
 
     def moment(match: re.Match[str]) -> str:

@@ -41,7 +41,7 @@ PAGE = "https://example.com/shared"
 FIRST = MessageId(101)
 """The oldest post of a channel that A sees; it was posted before A followed."""
 FOLLOWED_BEFORE = timedelta(days=3)
-"""So long ago A began to follow its channels, with a day of their past."""
+"""How long ago A began to follow its channels, with a day of their past."""
 DEEPEST = MessageId(1)
 """The oldest post that is stored where B has followed."""
 
@@ -59,7 +59,7 @@ class Worlds:
     shared: tuple[ChannelId, ...]
     key: dict[str, str]
     key_id: UUID
-    """Of a key of A's that nobody asks with."""
+    """The id of a key of A that no request uses."""
     key_of_b: dict[str, str]
     keys_of_b: tuple[UUID, ...]
     began: datetime
@@ -256,8 +256,9 @@ async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
 
 
 async def _follow_since(admin: Admin, tenant_id: TenantId, ago: timedelta) -> None:
-    """As if the tenant had followed its channels for so long:
-    what was posted before was read at that moment, and all of its window.
+    """Pretends that the tenant followed its channels that long ago.
+
+    At that moment ingest stored all earlier posts, and had read the whole window of the tenant.
     """
     await admin.execute(
         "UPDATE subscriptions SET created_at = created_at - $2::interval WHERE tenant_id = $1", tenant_id, ago

@@ -1,4 +1,4 @@
-"""The lights of every role, by what is away: /livez, /readyz, /health, and the line of `tga doctor
+"""The lights of every role in each trouble: /livez, /readyz, /health, and the line of `tga doctor
 --production`.
 
 A new case is a line in LIGHTS. A new kind of trouble is also a function in TROUBLES, which causes it and

@@ -72,7 +72,7 @@ class Roles:
         return bool(await self.crew.admin.fetchval("SELECT count(*) > 0 FROM post_search"))
 
     async def goes_on(self, before: dict[str, int]) -> bool:
-        """Whether every part of the worker that has begun to wait since then goes on."""
+        """Whether every part of the worker that began to wait after the counts `before` goes on again."""
         (worker,) = (log for log in self.logs if log.role == "worker")
         lines = worker.unusual_after(before["worker"])
         return _parts(lines, "part_waits") <= _parts(lines, "part_goes_on")
@@ -130,7 +130,7 @@ def _parts(lines: list[dict[str, object]], event: str) -> set[str]:
 
 
 def parts_of(lines: list[dict[str, object]]) -> Counter[str]:
-    """The number of lines of each part; a line of no part counts for what it says."""
+    """The number of lines of each part. A line without a part counts by its logger and event."""
     return Counter(str(line.get("part") or f"{line['logger']}: {line['event']}") for line in lines)
 
 

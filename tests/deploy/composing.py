@@ -83,7 +83,7 @@ def reaching(name: str, service: Service, given: Mapping[str, str], secrets: Pat
 
 
 def _interpolate(text: str, given: Mapping[str, str]) -> str:
-    """After `:-` the default stands in for an empty value, too; after `-` only for a missing one."""
+    """Replaces variables. A default after `:-` also replaces an empty value; after `-` only a missing one."""
 
     def value_of(match: re.Match[str]) -> str:
         name, colon, default = match.groups()

@@ -25,7 +25,7 @@ WITHOUT = {
     "docker compose exec postgres psql -U postgres -d tga ": 'psql "$DATABASE_ADMIN_URL" ',
     "docker compose exec telethon-ingest curl ": "curl ",
 }
-"""How a command inside a container is typed without containers."""
+"""The beginning of a command with containers, and the same without them."""
 OF_CONTAINERS_ONLY = {"which containers run", "inter-arrival statistics", "to start"}
 """Rows whose two commands are different ones: they ask Docker itself."""
 

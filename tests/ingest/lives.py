@@ -89,7 +89,7 @@ class Reader:
     unproven: tuple[IdRange, ...] = ()
     stored: set[MessageId] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
-    """Written from what a page means, not from the ledger."""
+    """The ids that pages prove, computed without the ledger."""
     mark: datetime | None = None
     last_parsed_at: datetime | None = None
     last_polled_at: datetime | None = None

@@ -17,7 +17,7 @@ from telegram_simulator.world.world import HOME_DC
 
 @asynccontextmanager
 async def running_ingest(database: Mapping[str, str], sim: Simulator, **environ: str) -> AsyncIterator[None]:
-    """Nobody plans: that would log into what commands print."""
+    """Runs the loops of ingest without the scheduler: its log lines would mix with the output of commands."""
     own = {
         "SESSION_ENCRYPTION_KEY": make_key(),
         "TELEGRAM_DC_ADDR": sim.host,

@@ -133,7 +133,7 @@ async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_
 
 
 def replace_ear(office: Office) -> Office:
-    """As after a restart: nothing is remembered of what was heard."""
+    """Gives the office an empty update buffer, as after a restart."""
     receiver = UpdateBuffer()
     office.listening = replace(office.listening, receiver=receiver)
     caught = replace(office.catching_up)

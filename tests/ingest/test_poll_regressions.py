@@ -41,7 +41,7 @@ async def two(installation: Settings, sim: Simulator, admin: Admin) -> AsyncIter
 
 
 async def poll_until_page(office: Office, control: Control, channel_id: ChannelId, pages: int) -> None:
-    """So many pages are landed, and then the run is over."""
+    """Polls the channel; the run ends with an error after `pages` pages."""
     control.fail(HISTORY, times=1, code=400, message="LIMIT_INVALID", after=pages)
     await office.poll(channel_id)
 
@@ -181,7 +181,7 @@ async def find_reader(
 async def test_a_channel_that_went_private_is_taken_over_by_another_account(
     two: tuple[Office, Office], control: Control, admin: Admin, code: int
 ) -> None:
-    """Telegram says it with 406; what counts is what it says."""
+    """Telegram answers with 406, but the message decides, not the code."""
     channel = simulate_channel(control, posts=3)
     for office in two:
         channel_id = await office.follow(channel)
@@ -226,7 +226,7 @@ async def test_accounts_that_see_the_same_channel_keep_their_hashes_floods_and_b
 
 
 async def stop_at_call(office: Office, number: int) -> None:
-    """As SIGTERM does, while that page is on its way."""
+    """Stops the office like SIGTERM while the call of that number is under way."""
     wanted = office.calls() + number
     while office.calls() < wanted:
         await asyncio.sleep(0)

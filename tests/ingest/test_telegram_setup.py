@@ -21,7 +21,7 @@ HASH = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture
 async def setup(system: SystemStores, pool: Pool, admin: Admin) -> OwnTelegramSetup:
-    """As the operator's tenant sees it."""
+    """The setup as the operator's tenant sees it."""
     for table in ("telegram_secrets", "ingest_keys"):
         await admin.execute(f"DELETE FROM {table}")
     tenant = await system.tenants.ensure("default", is_operator=True)

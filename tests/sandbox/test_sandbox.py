@@ -163,7 +163,7 @@ asyncio.run(main())
 
 
 async def test_a_parser_takes_only_the_cpu_time_that_the_rest_leaves() -> None:
-    """As a process and, where Linux shares the CPU between sessions first, as a session."""
+    """The parser yields as a process and, if Linux first shares the CPU between sessions, as a session."""
     process = await start(parser_rules(), "-m", "telegram_assistant.ai.pictures")
     try:
         assert process.stdout is not None

@@ -326,7 +326,7 @@ def test_links_lead_where_one_wants_and_nothing_else_changes(demo: Demo) -> None
 
 
 def test_the_offline_demo_serves_what_it_links_to(tmp_path: Path) -> None:
-    """As its own process, on ports that nobody chose."""
+    """The demo runs as its own process, on free ports."""
     with tga_sim(tmp_path, "demo", "--now", "2026-11-01T12:00:00Z", "--links-to", "here") as process:
         page = next(page for page in process.control.pages() if page["kind"] == "article")
         assert page["url"].startswith(process.where["web"])

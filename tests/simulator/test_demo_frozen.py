@@ -55,7 +55,7 @@ print(digest.hexdigest())
 
 
 def digest(*, hash_seed: int, seed: int = 1, days: int = 2, pictures: int = 0, sample: int = 1) -> str:
-    """Of a world that a process of its own has made; every so many posts with their pictures."""
+    """The hash of a world that a separate process makes; with a picture of every `pictures`-th post."""
     command = [
         sys.executable,
         "-c",

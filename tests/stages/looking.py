@@ -70,7 +70,7 @@ class Looking:
     async def post(
         self, channel_id: ChannelId, *files: bytes | dict[str, Any], message_id: int = 1, **more: Any
     ) -> PostId:
-        """With a photo for each file; what is no photo comes as its facts and `data`."""
+        """Stores a post with a photo for each file. Pass a file of another kind as its facts and `data`."""
         items = [_facts(file) for file in files]
         stored = [items[number].pop("data", None) for number in range(len(items))]
         facts = {
@@ -115,7 +115,7 @@ class Looking:
         await self.app.system.media.mark_stored(job, sha256, len(data))
 
     async def load_uploaded(self, post: PostId) -> PostVisionUploaded:
-        """As it was told when the last file was settled."""
+        """The event that the pipeline emitted when the last file was settled."""
         payloads = await self.admin.fetch(
             "SELECT payload FROM notices WHERE event = 'posts.vision.uploaded' AND channel_id = $1",
             post.channel_id,

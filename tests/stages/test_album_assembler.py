@@ -60,7 +60,7 @@ class Album:
     async def look(
         self, item: int, *tiers: Tier, status: VisionStatus = VisionStatus.ANALYZED
     ) -> PostVisionAnalyzed:
-        """As vision_analysis does: save, then tell."""
+        """Saves results and returns the event, as vision_analysis does."""
         post = PostId(self.channel_id, MessageId(item))
         for tier in tiers or (Tier.LOCAL,):
             data = {

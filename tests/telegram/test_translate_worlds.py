@@ -1,4 +1,4 @@
-"""The simulator's worlds, read: what arrives is what was posted, and can be kept as it came."""
+"""The simulator's worlds, as an account reads them: posts arrive as posted, and can be kept as they came."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

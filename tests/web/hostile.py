@@ -162,7 +162,7 @@ LONG = {
     "addresses": "https://evil.example/" * (LENGTH // 21),
     "hashtags": "#a" * (LENGTH // 2),
 }
-"""As long as Telegram allows."""
+"""Texts as long as Telegram allows."""
 
 FILE_NAMES = (
     "photo\u202egnp.exe",

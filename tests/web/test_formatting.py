@@ -16,7 +16,7 @@ from tests.web.markup import SEARCH, read_markup
 
 REL = 'rel="noreferrer noopener nofollow"'
 MAX_SECONDS = 0.5
-"""A multiple of what is measured, because the machine may be busy."""
+"""A multiple of the measured time, because the machine may be busy."""
 
 
 def render(text: str, entities: Sequence[TextEntity] = ()) -> Markup:

@@ -139,7 +139,7 @@ async def ask(browser: Browser, worlds: Worlds, name: str, path: str) -> httpx.R
 
 
 def comparable_answer(answer: httpx.Response) -> tuple[str, str]:
-    """All that a person sees, but for what is new each time: ages, tokens and random ids."""
+    """A page without parts that are new each time: ages, tokens and random ids."""
     return CHANGING.sub("…", answer.headers.get("location", "")), CHANGING.sub("…", answer.text)
 
 
@@ -172,7 +172,7 @@ async def answers_of_feeds(
 
 
 async def picture_every_post(app: App, admin: Admin, folder: Path, data: bytes) -> None:
-    """Each post that is stored has a picture, whoever sees it."""
+    """Gives every stored post of all tenants a picture."""
     await app.system.media.reserve(sha256(data).digest(), len(data), None)
     (folder / "upload").write_bytes(data)
     assert app.files is not None

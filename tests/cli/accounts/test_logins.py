@@ -34,7 +34,7 @@ async def ingest(
 ) -> AsyncIterator[None]:
     """The real loops of the role, against the simulator.
 
-    Nobody plans: that would log into what the commands print.
+    There is no scheduler: its log lines would mix with the output of the commands.
     """
     await admin.execute("DELETE FROM telegram_accounts")
     await system.tenants.ensure("default", is_operator=True)

@@ -18,7 +18,7 @@ from tests.conftest import Admin
 
 
 async def nothing() -> None:
-    """Nobody has to be told."""
+    """Stands for dropping cached keys: this test has none."""
 
 
 async def make_tenant(api: ApiStores) -> TenantSummary:

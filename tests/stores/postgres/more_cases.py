@@ -110,7 +110,7 @@ async def _requests_add(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _requests_capacity(stores: TenantStores, world: World) -> set[ChannelId]:
-    """As many accounts of its own as it has, and none of another tenant that is not the operator."""
+    """The capacity has all accounts of the tenant, and none of another tenant that is not the operator."""
     capacity = await stores.requests.capacity()
     own = await stores.accounts.all()
     assert [account.is_own for account in capacity.accounts if account.is_own] == [True] * len(own)
@@ -249,7 +249,7 @@ async def _load_channels(stores: TenantStores, accounts: list[UUID]) -> set[Chan
 
 
 async def _ai_stance(stores: TenantStores, _world: World) -> set[ChannelId]:
-    """The consent names the channels of whoever gave it."""
+    """The consent names the channels of the tenant that gave it."""
     consent = (await stores.ai.stance()).consent
     return set() if consent is None else {ChannelId(int(number)) for number in consent.given_by.split()}
 

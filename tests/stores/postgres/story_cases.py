@@ -36,7 +36,7 @@ async def _stories_bursting(stores: TenantStores, world: World) -> set[ChannelId
 
 
 async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
-    """Whichever post is asked for, only own posts and links between them are found."""
+    """For any post, the tenant finds only its own posts and links between them."""
     materials = [
         await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels
     ]

@@ -1,4 +1,4 @@
-"""Operations: what the operator sees and does, and that nobody else does."""
+"""The pages of the operator: only the operator sees and uses them."""
 
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence

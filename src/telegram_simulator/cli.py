@@ -225,7 +225,7 @@ def _world(
 
 
 def _life(many: Many | None, demo: Demo | None) -> Life | None:
-    """What goes on while it runs."""
+    """The events of the world while the simulator runs."""
     if demo is not None:
         return lambda simulator: live_on_plan(simulator, demo)
     return None if many is None else lambda simulator: live(simulator, many)

@@ -19,7 +19,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Faults:
-    """What is wrong at present."""
+    """The faults at present."""
 
     latency_seconds: float = 0.0
     refuse_connections: bool = False
@@ -28,7 +28,7 @@ class Faults:
     drop_updates: bool = False
     web_latency_seconds: float = 0.0
     web_status: int = 0
-    """What the web server answers instead of pages, like 429 or 500."""
+    """The status that the web server answers with instead of pages, like 429 or 500."""
     web_retry_after_seconds: int = 0
     web_unknown_markup: bool = False
     slow_page_seconds: float = 20.0
@@ -67,7 +67,7 @@ class Traced:
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened so far."""
+    """Counts of the events so far."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By phone and method."""

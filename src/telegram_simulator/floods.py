@@ -118,7 +118,7 @@ class Floods:
         return Wait(max(1, round(meter.blocked_until - now)), premium=premium_only)
 
     def waits(self, now: float) -> dict[str, float]:
-        """Who must wait for what, and how long still."""
+        """The seconds that an account must still wait, by account and method."""
         return {
             f"{account} {method}": round(meter.blocked_until - now, 1)
             for (account, method), meter in self._meters.items()

@@ -50,9 +50,7 @@ async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
 async def live_at_pace(
     simulator: Simulator, demo: Demo, *, seconds: float, before_step: Callable[[int], None]
 ) -> None:
-    """What was planned for the demo happens one after the other, a step about every so many seconds,
-    until cancelled.
-    """
+    """Carries out the plan of the demo, a step about every `seconds`, until cancelled."""
     control, hand = Control(simulator), random.Random()
     while True:
         await asyncio.sleep(seconds * hand.uniform(0.5, 1.5))
@@ -63,7 +61,7 @@ async def live_at_pace(
 
 
 def _happen(simulator: Simulator, control: Control, demo: Demo, happening: Happening) -> None:
-    """What was deleted from outside is neither edited nor deleted again."""
+    """A post that was deleted from outside is neither edited nor deleted again."""
     post, channel = happening.post, demo.channel_of(happening.post)
     if happening.act is Act.POST:
         number = demo.publish(post, channel.newest_id + 1)

@@ -78,7 +78,7 @@ class Simulator:
         self.gzip_level = options.gzip_level
         self.ports: dict[int, int] = {}
         self.web_url = ""
-        """Where the web server answers, if there is one."""
+        """The address of the web server, if there is one."""
         self.keys = Keys()
         self.floods = Floods(TELEGRAM if options.limits is None else options.limits)
         self.faults = Faults()
@@ -95,7 +95,7 @@ class Simulator:
     # --- what connections need ---
 
     def now(self) -> float:
-        """What the server believes the time to be."""
+        """The time on the server's clock, which may be wrong."""
         return time.time() + self.faults.clock_skew_seconds
 
     @property

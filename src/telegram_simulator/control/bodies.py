@@ -6,7 +6,7 @@ from telegram_simulator.world.post import FileKind
 
 
 class Body(BaseModel):
-    """What may be sent; anything else is a mistake."""
+    """The base of all request bodies. Unknown fields are a mistake."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -22,7 +22,7 @@ def get_dialog_filters(_request: Any, caller: Caller) -> bytes:
 
 @answers(functions.chatlists.CheckChatlistInviteRequest)
 def check_chatlist_invite(request: Any, caller: Caller) -> bytes:
-    """What is behind such a link. Nothing is joined."""
+    """The folder behind such a link. Nothing is joined."""
     if not request.slug:
         raise RpcError(400, "INVITE_SLUG_EMPTY")
     shared = caller.world.shared_folders.get(request.slug)

@@ -31,7 +31,7 @@ class Ready(NamedTuple):
 
 
 class Server(Protocol):
-    """What methods need of the server."""
+    """The parts of the server that methods need."""
 
     world: World
     keys: Keys
@@ -51,7 +51,7 @@ class Server(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and over what."""
+    """The caller of a method, and the data centre that it calls."""
 
     server: Server
     record: KeyRecord

@@ -59,7 +59,7 @@ def check_password(request: Any, caller: Caller) -> bytes:
 
 
 def _half_logged_in(caller: Caller) -> Account:
-    """Who has given the right code, and not the password yet; or who is logged in."""
+    """The account that has given the right code, and not the password yet, or that is logged in."""
     return (
         caller.account
         if caller.record.awaits_password is None
@@ -73,7 +73,7 @@ def _public(riddle: Riddle) -> int:
 
 
 def _proof(riddle: Riddle, a: bytes) -> bytes:
-    """What the client proves to know when it knows the password."""
+    """The proof of a client that it knows the password."""
     b = _bytes(_public(riddle))
     scramble = int.from_bytes(_hash(a, b), "big")
     shared = pow(int.from_bytes(a, "big") * pow(riddle.verifier, scramble, DH_PRIME), riddle.secret, DH_PRIME)

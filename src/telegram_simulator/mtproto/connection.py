@@ -48,7 +48,7 @@ IGNORED = (
 
 
 class Backend(Protocol):
-    """What a connection needs of the server behind it."""
+    """The parts of the server that a connection needs."""
 
     keys: Keys
     rsa_key: RsaKey

@@ -15,7 +15,7 @@ REMEMBERED_IDS = 4096
 
 
 class Line(Protocol):
-    """What a key needs to know of a connection that uses it."""
+    """The facts that a key needs to know of a connection that uses it."""
 
     @property
     def peer(self) -> str: ...
@@ -64,7 +64,7 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class KeyRecord:
-    """What is known of one auth key. Layer and login belong to it, not to a connection."""
+    """The state of one auth key. Layer and login belong to it, not to a connection."""
 
     key: bytes
     dc_id: int

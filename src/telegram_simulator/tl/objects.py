@@ -77,7 +77,7 @@ def message(world: World, channel: Channel, post: Post) -> Raw:
 
 
 def empty_message(message_id: int) -> Raw:
-    """What stands in the place of a message that does not exist."""
+    """The object in the place of a message that does not exist."""
     return Raw(struct.pack("<IIi", types.MessageEmpty.CONSTRUCTOR_ID, 0, message_id))
 
 

@@ -37,7 +37,7 @@ PRIVATE_ADDRESSES = (
     ),
     *("http://[fd00::7]/", "http://[::ffff:10.0.0.7]/admin", "http://0x0a000007/"),
 )
-"""Where nobody from outside should be led."""
+"""Addresses to which nobody from outside should be led."""
 CHUNK = 64 * 2**10
 
 
@@ -62,7 +62,7 @@ def newspaper(simulator: Simulator) -> list[Route]:
         return _answer(article, simulator.faults.huge_page_bytes)
 
     async def content(request: Request) -> Response:
-        """What the script of a page asks for."""
+        """The data that the script of a page asks for."""
         article = find_article(request)
         return (
             JSONResponse({"html": article_page(article)})

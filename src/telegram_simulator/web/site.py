@@ -26,7 +26,7 @@ POSTS_PER_PAGE = 20
 
 
 def web_app(simulator: Simulator) -> Starlette:
-    """What a browser would see of this world."""
+    """The website of this world, for browsers."""
 
     async def preview(request: Request) -> Response:
         channel = simulator.world.find_by_username(request.path_params["name"])

@@ -13,7 +13,7 @@ NEW_WINDOW = 'target="_blank" rel="noopener"'
 
 
 def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
-    """Marks become tags. Where one reaches beyond the one around it, it is closed and opened again."""
+    """Marks become tags. A mark that reaches beyond the one around it is closed and opened again."""
     units = text.encode("utf-16-le", "surrogatepass")
     size, written, at = len(units) // 2, list[str](), 0
     waiting = [

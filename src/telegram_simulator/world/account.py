@@ -15,7 +15,7 @@ TROUBLES = {
 
 @dataclass(frozen=True, slots=True)
 class Riddle:
-    """What was asked of somebody who claims to know the password: good for one answer."""
+    """The challenge for somebody who claims to know the password: good for one answer."""
 
     number: int
     secret: int
@@ -24,7 +24,7 @@ class Riddle:
 
 @dataclass(slots=True)
 class LoginToken:
-    """What a QR code shows: whoever is logged in may accept it for the one who shows it."""
+    """The login that a QR code offers. A user who is logged in may accept it for the client with the code."""
 
     key_id: bytes
     """Of the client that wants to be logged in."""
@@ -49,7 +49,7 @@ class Folder:
 
 @dataclass(slots=True)
 class Account:
-    """Who is asking. Trouble is kept as the error that calls get."""
+    """A Telegram account. `trouble` is the error that its calls get."""
 
     phone: str
     user_id: int

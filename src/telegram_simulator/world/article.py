@@ -33,7 +33,7 @@ class Section(NamedTuple):
 
 
 class Furniture(NamedTuple):
-    """What a newspaper says on every page."""
+    """The texts that a newspaper prints on every page."""
 
     paper: str
     motto: str
@@ -88,8 +88,8 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """What newspapers of a world offer: a page by its id, the newest ones of a language,
-    and the truth about all that posts link to.
+    """The newspapers of a world: a page by its id, the newest pages of a language, and the truth about all
+    pages that posts link to.
     """
 
     page: Callable[[str], Article | None] = lambda _: None

@@ -36,7 +36,7 @@ class Change:
 
 
 class Kind(IntEnum):
-    """What an event of the log was."""
+    """The kind of an event of the log."""
 
     NEW = 0
     EDIT = 1
@@ -170,9 +170,7 @@ class Channel:
         ]
 
     def about(self, message_id: int) -> dict[str, Any]:
-        """What the maker of the world knows of a post and readers do not see;
-        nothing for what was posted from outside.
-        """
+        """The facts about a post that only the maker of the world knows; none for a post from outside."""
         number: Post | int = (
             message_id - 1
             if message_id <= self._past_count
@@ -184,7 +182,7 @@ class Channel:
         return self._deleted_at.get(message_id)
 
     def events_after(self, pts: int, limit: int) -> list[Event] | None:
-        """What happened after the counter; None when the log no longer reaches back so far."""
+        """The events after the counter; None when the log no longer reaches back so far."""
         if pts < self._told_from:
             return None
         # In the past every post was one event, so its id is its pts.

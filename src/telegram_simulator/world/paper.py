@@ -144,7 +144,7 @@ def _widths(letters: Sequence[str]) -> bytes:
 
 
 def _to_unicode(letters: Sequence[str]) -> bytes:
-    """What each glyph means, so that text can be copied out again."""
+    """The letter of each glyph, so that text can be copied out again."""
     pairs = [f"<{_glyph(letter):04X}> <{letter.encode('utf-16-be').hex().upper()}>" for letter in letters]
     blocks = [pairs[start : start + 100] for start in range(0, len(pairs), 100)]
     mapped = "\n".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar" for block in blocks)

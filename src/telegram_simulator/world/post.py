@@ -20,15 +20,13 @@ class FileKind(StrEnum):
 
 
 class Drawing(NamedTuple):
-    """What is to be seen in a picture: a scene that follows from `number`,
-    and words that can be read in it.
-    """
+    """The content of a picture: a scene that follows from `number`, and words that can be read in it."""
 
     scene: str
     lines: tuple[str, ...]
     number: int
     change: str = "original"
-    """What was done to it since: recompressed, cropped, watermarked (with `mark`)."""
+    """The change to it since: recompressed, cropped, watermarked (with `mark`)."""
     mark: str = ""
 
 
@@ -97,7 +95,7 @@ class Entity(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a forwarded post comes from."""
+    """The channel, message and date of the post that a forward repeats."""
 
     channel_id: int
     message_id: int
@@ -105,7 +103,7 @@ class Origin(NamedTuple):
 
 
 class Service(StrEnum):
-    """What a service message says."""
+    """The event that a service message reports."""
 
     CREATED = "created"
     PINNED = "pinned"

@@ -74,7 +74,7 @@ class World:
         press: Press | None = None,
     ) -> None:
         self.stories = stories
-        """What happened in it, as its maker knows; worlds without stories tell none."""
+        """The events of the world, as its maker knows them; worlds without stories tell none."""
         self.press = press or Press()
         self.seed = seed
         self.clock = clock

@@ -51,7 +51,7 @@ def title_of(link: Link) -> str:
 
 
 def page_truth(article: Article, *, at_length: bool) -> dict[str, Any]:
-    """What is true of a page: everything that a crawler could find out."""
+    """The truth of a page: everything that a crawler could find out."""
     facts: dict[str, Any] = {
         "page": article.page_id,
         "kind": article.kind.value,
@@ -66,7 +66,7 @@ def page_truth(article: Article, *, at_length: bool) -> dict[str, Any]:
 
 
 def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
-    """What happened, what else is known of it, and what readers of the topic know anyway."""
+    """The sections of a page: the event, further facts, and facts that readers of the topic know anyway."""
     story, language = link
     words, pack = story.event.words[language], packs().press[language]
     lead = hand.choice(

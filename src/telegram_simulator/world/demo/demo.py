@@ -55,7 +55,7 @@ class Demo:
         plan: DayPlan = plan_day,
     ) -> None:
         self.site = site
-        """Where the articles are that posts link to."""
+        """The site of the articles that posts link to."""
         self.clock = clock
         self.begins = present - days * DAY
         self.timeline = Timeline(seed, self.begins, plan)
@@ -65,7 +65,7 @@ class Demo:
         """When something was posted at another time than planned, by the plan's keys."""
         self._posts: list[Planned] = []
         self._stories: dict[int, Story] = {}
-        """What has begun, by its number and in the order of time."""
+        """The stories that have begun, by their numbers and in the order of time."""
         self._lot = Lot(seed, "demo")
         self.pasts = [DemoPast(self, manner) for manner in manners or packs().channels]
         changes: list[Happening] = []
@@ -80,7 +80,7 @@ class Demo:
             self._apply(happening)
 
     def step(self, at: int) -> Iterator[Happening]:
-        """What is planned next happens now."""
+        """The next planned events, moved to this time."""
         for happening in self.timeline.following():
             if happening.act is Act.POST:
                 self._dates[happening.post.key] = at
@@ -246,7 +246,7 @@ class DemoPast:
         return Origin(*place, self._demo.date_of(root)) if root is not post and place is not None else None
 
     def _reply(self, post: Planned) -> int | None:
-        """Who goes on with a story answers to what he said before."""
+        """The message that a follow-up answers: the earlier post of its own channel."""
         own = (
             post.role is Role.FOLLOW_UP
             and post.source is not None

@@ -43,7 +43,7 @@ class Link(NamedTuple):
 
 
 def link_of(post: Planned) -> Link | None:
-    """What the post links to."""
+    """The article that the post links to."""
     linked = post.root
     if linked.story is None or not (linked.links or linked.shows is Shows.PAGE):
         return None

@@ -47,9 +47,10 @@ def media_of(post: Planned, *, site: str) -> Media | None:
 
 
 def drawing_of(post: Planned) -> Drawing:
-    """What the post shows.
+    """The picture that the post shows.
 
-    Who takes over a picture shows the same one, changed; who tells a story on shows a picture of his own.
+    A channel that takes over a picture shows the same one, changed; a channel that tells a story on shows a
+    picture of its own.
     """
     source = post.source
     if post.role is Role.FORWARD:
@@ -72,7 +73,7 @@ def drawing_of(post: Planned) -> Drawing:
 
 
 def _first_sentence(post: Planned) -> str:
-    """What is written on the wall in pictures of everyday life."""
+    """The text on the wall in pictures of everyday life."""
     text = text_of(post, 0, site="").text
     return re.split(r"(?<=[.!?])\s", text.lstrip("".join(post.channel.voice.emoji) + " "))[0]
 

@@ -121,7 +121,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class PressPack:
-    """What a newspaper puts around the facts of a story."""
+    """The texts that a newspaper puts around the facts of a story."""
 
     furniture: Furniture
     authors: Sequence[str]

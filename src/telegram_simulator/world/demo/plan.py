@@ -18,7 +18,7 @@ HOURS_EAST = {"ru": 3.0, "en": 0.0}
 
 
 class Role(StrEnum):
-    """What a post is to its story."""
+    """The role of a post in its story."""
 
     FIRST = "first"
     FORWARD = "forward"
@@ -33,7 +33,7 @@ REPEATING = frozenset({Role.FORWARD, Role.COPY, Role.TRANSLATION})
 
 
 class Kind(StrEnum):
-    """What a post is for."""
+    """The purpose of a post."""
 
     NEWS = "news"
     OPINION = "opinion"
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class Shows(StrEnum):
-    """What hangs on a post."""
+    """The attachment of a post."""
 
     NOTHING = ""
     PHOTO = "photo"
@@ -56,7 +56,7 @@ class Shows(StrEnum):
 
 
 class Reuse(StrEnum):
-    """What was done to a picture that somebody else had shown before."""
+    """The change to a picture that somebody else had shown before."""
 
     ORIGINAL = "original"
     RECOMPRESSED = "recompressed"
@@ -114,14 +114,14 @@ type Piece = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """What the unruly world puts into a post, or makes of it."""
+    """The pieces that the unruly world puts into a post, and its other changes to the post."""
 
     kinds: tuple[str, ...]
-    """What was planted, for the truth."""
+    """The kinds of planted pieces, for the truth."""
     pieces: tuple[Piece, ...] = ()
     """The whole text of a post that tells no story."""
     sentences: tuple[str, ...] = ()
-    """What a follow-up says."""
+    """The text of a follow-up."""
     beside: tuple[str, ...] = ()
     """Sentences behind the others."""
     dateline: str = ""
@@ -165,7 +165,7 @@ class Planned:
 
     @property
     def root(self) -> "Planned":
-        """What is shown when this is forwarded: a forward of a forward names the first."""
+        """The post that a forward of this one shows: a forward of a forward names the first."""
         return self.source.root if self.role is Role.FORWARD and self.source is not None else self
 
     @property

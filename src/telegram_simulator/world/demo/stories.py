@@ -35,7 +35,7 @@ TAKEN_UP = 0.85
 BURST_ECHO = 3.0
 """How much more a burst is taken up than a story usually is."""
 BROAD = ("city", "incident", "tech", "market")
-"""What many channels care for: bursts happen there, and even small channels join."""
+"""Topics that many channels care for: bursts happen there, and even small channels join."""
 ABROAD, AT_HOME = 0.45, 1.4
 """Interest in what the other language and one's own tell."""
 LOOK_ALIKE, CONTRADICTED, MISREPORTED, CONTINUED = 0.2, 0.14, 0.08, 0.4
@@ -291,7 +291,7 @@ def _role(channel: Manner, source: Planned, hand: random.Random) -> Role:
 
 
 def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
-    """What comes later: somebody denies it, the story goes on."""
+    """The later posts about a story: somebody denies it, or the story goes on."""
     hand, first = day.hand, posts[0]
     assert first.story is not None
     words = first.story.event.words

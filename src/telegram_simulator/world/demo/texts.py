@@ -14,7 +14,7 @@ NOTHING_PLANTED = Planted(kinds=())
 
 
 class Core(NamedTuple):
-    """What a post says before its channel's voice is put on it."""
+    """The text of a post before its channel's voice is put on it."""
 
     head: str
     sentences: tuple[str, ...]
@@ -52,7 +52,7 @@ def version_at(post: Planned, moment: int) -> int:
 
 
 def values_of(post: Planned, version: int) -> Values:
-    """What the post says happened; before a correction, that is wrong."""
+    """The facts that the post states. A wrong post states wrong ones until its correction."""
     assert post.story is not None
     corrected = post.edit is Edit.CORRECTION and version > 0
     return post.story.wrong if post.wrong and not corrected else post.story.values
@@ -153,7 +153,7 @@ def _body(writer: Writer, core: Core, *, as_list: bool) -> None:
 
 
 def _mend(writer: Writer, post: Planned, hand: random.Random) -> None:
-    """What an edit adds: a correction says so, an update brings a further fact, a typo just goes."""
+    """Adds the text of an edit: a correction says so, an update brings a fact, a mended typo adds nothing."""
     language, story = post.channel.language, post.story
     assert story is not None
     words, marks = story.event.words[language], packs().marks[language]
@@ -206,7 +206,7 @@ def _filler(post: Planned) -> Text:
 
 
 def _copy_core(core: Core, channel: Manner, hand: random.Random) -> Core:
-    """What happens to a text between the clipboard and the next channel."""
+    """Returns a copied text: its last sentence may be missing, and its punctuation may be plainer."""
     sentences = list(core.sentences)
     if len(sentences) > 1 and hand.random() < 0.35:
         sentences.pop()

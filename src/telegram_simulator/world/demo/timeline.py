@@ -21,7 +21,7 @@ def plan_day(day: Day) -> Iterator[Planned]:
 
 
 class Act(IntEnum):
-    """What happens to a post."""
+    """An action on a post."""
 
     POST = 0
     EDIT = 1
@@ -48,7 +48,7 @@ class Timeline:
         self._due: list[Happening] = []
 
     def until(self, moment: int) -> Iterator[Happening]:
-        """What happens up to the moment, and has not been told yet."""
+        """The events up to the moment that were not yielded yet."""
         while self._next_day * DAY <= moment:
             self._plan(self._next_day)
             self._next_day += 1
@@ -56,7 +56,7 @@ class Timeline:
             yield heapq.heappop(self._due)
 
     def following(self) -> list[Happening]:
-        """What happens next, whenever it was planned for: one thing, or a whole album."""
+        """The next events, whenever they were planned for: one event, or a whole album."""
         while not self._due or self._due[0].at >= self._next_day * DAY:
             self._plan(self._next_day)
             self._next_day += 1

@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from jinja2 import Environment, nodes
+
 from testkit.checkouts import CHECKOUT, PROGRAM
 from testkit.store_calls import direct_store_calls
 
@@ -73,6 +75,9 @@ PARTICIPLE = re.compile(
 )
 """A name that is nothing but a participle: it does not say what the function does, or to what."""
 NAMELESS = frozenset(["one", "told", "said", "heard", "found", "shown", "kept", "asked", "liked"])
+WITHOUT_SUBJECT = re.compile(r"(?:\A|(?<=[.:;!?])\s+|\n\s*\n\s*)[\"'`(*-]*(?:What|Who|Where)\b")
+"""The beginning of a sentence that names no subject: the reader learns late what it is about."""
+TEMPLATES = f"{PROGRAM}/web/templates"
 CODE = ("src", "tests", "bench", "testkit", "deploy")
 SUBJECTS = (
     "accounts",
@@ -208,16 +213,25 @@ def subject_table(checkout: Path) -> dict[str, dict[str, int]]:
 
 
 def nameless_bindings(checkout: Path) -> list[str]:
-    """Variables, parameters and fields of the program whose names do not say what they hold.
+    """Names of variables, parameters, fields and template variables that do not say what they hold.
 
     Of tests and benches, fields are not counted.
     """
     files = [file for folder in CODE for file in sorted((checkout / folder).rglob("*.py"))]
     program = set(files_of(checkout))
-    return [
-        f"{file.relative_to(checkout)}:{line}: {name}"
+    python = [
+        (file, line, name)
         for file in files
         for line, name in _bindings(ast.parse(file.read_text(encoding="utf-8")), with_fields=file in program)
+    ]
+    templates = [
+        (file, line, name)
+        for file in sorted((checkout / TEMPLATES).glob("*.html"))
+        for line, name in _template_bindings(file.read_text(encoding="utf-8"))
+    ]
+    return [
+        f"{file.relative_to(checkout)}:{line}: {name}"
+        for file, line, name in (*python, *templates)
         if name in NAMELESS
     ]
 
@@ -236,6 +250,35 @@ def _bindings(tree: ast.Module, *, with_fields: bool) -> Iterator[tuple[int, str
             yield node.lineno, node.id
 
 
+def _template_bindings(source: str) -> Iterator[tuple[int, str]]:
+    """The loop variables, the parameters of macros and the names that are set."""
+    syntax = Environment(autoescape=True, extensions=["jinja2.ext.i18n", "jinja2.ext.do"])
+    for node in syntax.parse(source).find_all(nodes.Name):
+        if node.ctx != "load":
+            yield node.lineno, node.name
+
+
+def docstrings_without_subject(checkout: Path) -> list[str]:
+    """Docstrings with a sentence that begins with What, Who or Where."""
+    return [
+        f"{file.relative_to(checkout)}:{docstring.lineno}"
+        for folder in CODE
+        for file in sorted((checkout / folder).rglob("*.py"))
+        for docstring in _docstrings(ast.parse(file.read_text(encoding="utf-8")))
+        if WITHOUT_SUBJECT.search(str(docstring.value))
+    ]
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """The docstrings of modules, classes and functions, and the strings under attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in node.body:
+                match statement:
+                    case ast.Expr(value=ast.Constant(value=str()) as docstring):
+                        yield docstring
+
+
 def _assigned_targets(body: ast.ClassDef) -> Iterator[ast.expr]:
     for statement in body.body:
         if isinstance(statement, ast.AnnAssign):
@@ -247,7 +290,7 @@ def _assigned_targets(body: ast.ClassDef) -> Iterator[ast.expr]:
 def long_lines(checkout: Path) -> dict[str, list[str]]:
     """Lines that are too long to be reviewed: of Python over 110 columns, of templates over 160."""
     python = [file for folder in CODE for file in (checkout / folder).rglob("*.py")]
-    templates = (checkout / PROGRAM / "web/templates").glob("*.html")
+    templates = (checkout / TEMPLATES).glob("*.html")
     return {
         "python": _lines_over(110, checkout, python),
         "templates": _lines_over(160, checkout, templates),
@@ -314,6 +357,7 @@ def counts(checkout: Path) -> dict[str, object]:
         "largest_package": {largest: files},
         "modules_outside_subjects": len(outside_subjects(checkout)),
         "nameless_bindings": len(nameless_bindings(checkout)),
+        "docstrings_without_subject": len(docstrings_without_subject(checkout)),
         "long_lines": {kind: len(places) for kind, places in long_lines(checkout).items()},
         "direct_store_calls": len(direct_store_calls(checkout)),
         "tests_without_module": len(tests_without_module(checkout)),

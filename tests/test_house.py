@@ -106,6 +106,10 @@ def test_variables_say_what_they_hold() -> None:
     assert code_counts.nameless_bindings(CHECKOUT) == []
 
 
+def test_sentences_of_docstrings_name_their_subject_first() -> None:
+    assert code_counts.docstrings_without_subject(CHECKOUT) == []
+
+
 def test_the_pages_the_api_and_the_command_line_call_features_and_no_stores() -> None:
     assert direct_store_calls(CHECKOUT) == []
 
@@ -131,7 +135,7 @@ def test_every_module_says_what_is_in_it() -> None:
 
 
 def test_a_package_has_room_for_more() -> None:
-    """Where there are more files, there are subjects to tell apart."""
+    """A package with more files holds several subjects."""
     assert {
         package: size for package, size in code_counts.package_sizes(CHECKOUT).items() if size > MAX_FILES
     } == {}

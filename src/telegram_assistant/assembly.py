@@ -91,7 +91,7 @@ from telegram_assistant.vectors.protocol import Searchable
 
 @dataclass(frozen=True, slots=True)
 class ApiApp:
-    """What requests are answered with. No part of it can act as tga_system."""
+    """The settings, stores and services that answer requests. No part of it can act as tga_system."""
 
     settings: Settings
     instance: str

@@ -94,7 +94,7 @@ class AccessLost(Rejected):
 
 
 class Missing(Rejected):
-    """It does not exist for this caller. What belongs to other tenants is missing with the same reason."""
+    """The object does not exist for this caller. Those of other tenants are missing with the same reason."""
 
 
 class Forbidden(Rejected):

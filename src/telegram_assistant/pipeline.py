@@ -44,7 +44,7 @@ PIPELINE: tuple[AnyStage, ...] = (
 WITH_GRAPH: tuple[AnyStage, ...] = (*PIPELINE, graph_indexing)
 
 ENDS: tuple[AnyStage, ...] = (post_persistence, indexing, stories, alerts)
-"""Where the branches of the flow end. A post's row leaves the outbox when it has passed all of these."""
+"""The last stages of the flow's branches. A post's row leaves the outbox when it has passed all of these."""
 
 
 def stages_of(settings: Settings) -> tuple[AnyStage, ...]:

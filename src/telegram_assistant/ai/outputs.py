@@ -26,13 +26,13 @@ _WORD = re.compile(r"\w+")
 
 
 class Output(BaseModel):
-    """What came from a model; unknown fields are dropped."""
+    """The base of all outputs of models. Unknown fields are dropped."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
 
 
 class EntityKind(StrEnum):
-    """What is named."""
+    """The kind of a named entity."""
 
     PERSON = "person"
     PLACE = "place"
@@ -51,7 +51,7 @@ def _sort_or_none(value: object) -> object:
 
 
 class Tags(Output):
-    """What a post is about. From a provider only what exists survives; see `within`."""
+    """The tags, topic, sort and names of a post. `within` drops those that a provider has made up."""
 
     tags: tuple[str, ...] = Field(max_length=50)
     topic: str = Field(default="", max_length=100)
@@ -103,7 +103,7 @@ def _storable(most: int) -> AfterValidator:
 
 
 class PictureFacts(Output):
-    """What a picture shows, and what is written in it."""
+    """The description of a picture, and the text that is written in it."""
 
     description: Annotated[str, _storable(2000)] = ""
     text: Annotated[str, _storable(10_000)] = ""

@@ -47,7 +47,7 @@ class ConfiguredProvider:
     streams: int
     per_minute: int
     prefixes: str = ""
-    """What stands before texts whose vectors it computes: other prefixes, other vectors."""
+    """The prefixes of texts whose vectors it computes. Other prefixes give other vectors."""
 
 
 @dataclass(frozen=True, slots=True)

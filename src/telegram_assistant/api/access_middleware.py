@@ -197,7 +197,7 @@ def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
 
 
 def _stored_response(scope: Scope, buffered: _BufferedResponse) -> StoredResponse | None:
-    """What is stored of a response; None of one that changed nothing."""
+    """The response as it is stored: without a secret body, and None for a response that is no success."""
     if not buffered.is_success:
         return None
     return StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body)

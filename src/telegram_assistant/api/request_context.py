@@ -17,7 +17,7 @@ from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.translation import ENGLISH, language_of_header, translate
 
 APP = "api_app"
-"""Where a request carries the ApiApp that it is for."""
+"""The key of a request's scope that holds its ApiApp."""
 
 
 @dataclass(frozen=True, slots=True)

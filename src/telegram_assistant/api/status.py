@@ -28,8 +28,8 @@ type Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class RoleEndpoints:
-    """What a role serves besides the common endpoints: sections of health, operator actions,
-    and a site with access control.
+    """The endpoints of a role besides the common ones: sections of health, operator actions, and a site with
+    access control.
     """
 
     sections: Mapping[str, Section] = field(default_factory=dict)

@@ -50,7 +50,7 @@ class DisputeResponse(ResponseModel):
 
 
 class AdditionResponse(ResponseModel):
-    """What one channel adds in its words. Others may repeat it."""
+    """A sentence of one channel that adds to the story. Other channels may repeat it."""
 
     channel: str
     sentence: WordedSentenceResponse
@@ -96,7 +96,7 @@ class StorySummaryResponse(ResponseModel):
 
 
 class WrittenSummaryResponse(ResponseModel):
-    """What a provider wrote about the story, each sentence compared with the posts that it cites.
+    """A provider's summary of the story, each sentence compared with the posts that it cites.
 
     `cost_micro` is in millionths of `unit`.
     """

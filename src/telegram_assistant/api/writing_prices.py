@@ -16,7 +16,7 @@ OFFER_EXAMPLE = {
 
 
 class WritingPriceResponse(ResponseModel):
-    """What a provider may cost at most, and what it has cost, in millionths of `unit`.
+    """The maximum and the actual cost of a provider's text, in millionths of `unit`.
 
     `spent_micro` is null until it is known.
     """

@@ -22,7 +22,7 @@ class OpenDemo:
 
 @dataclass(frozen=True, slots=True)
 class DemoEnvironment:
-    """What the demo gives to the program that it runs."""
+    """The folder, address, servers and callbacks that the demo gives to the program that it runs."""
 
     folder: DemoFolder
     host: str

@@ -44,7 +44,7 @@ USUAL_SEED = 1
 
 
 class DemoState(BaseModel):
-    """What a demo remembers.
+    """The state of a demo, saved in its folder.
 
     With the same seed and time the simulator has the same channels and message ids.
     """

@@ -60,7 +60,11 @@ WATCHES = (
 
 
 async def write_down_wishes(app: App) -> None:
-    """What the owner has chosen before the first post arrives, once: later starts find what became of it."""
+    """Creates the owner's watches, feed, interests, searches, muted word and digest plan, before the first
+    post arrives.
+
+    Later starts change nothing.
+    """
     stores, own, now = *await _stores(app), datetime.now(UTC)
     if await stores.watches.all():
         return
@@ -104,9 +108,9 @@ async def read_first_stories(app: App) -> None:
 
 
 async def go_on_after(reading: Awaitable[None]) -> None:
-    """What the owner reads is an ornament: if it fails, the log says so, and the demo goes on.
+    """Waits for the owner's reading. If it fails, the demo logs the error and goes on.
 
-    DemoStopped still ends it.
+    DemoStopped still ends the demo.
     """
     try:
         await reading

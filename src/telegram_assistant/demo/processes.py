@@ -33,7 +33,7 @@ class SystemUser:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to start. `stop_signal` asks it to end."""
+    """A program that the demo starts. `stop_signal` asks it to end."""
 
     name: str
     command: Sequence[str]

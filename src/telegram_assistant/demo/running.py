@@ -36,7 +36,7 @@ BACKGROUND = Program(
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What a person may choose. `seed` is None for that of the folder."""
+    """The choices of the person who starts a demo. `seed` None means the seed of the folder."""
 
     folder: Path
     port: int

@@ -192,9 +192,9 @@ async def _init_postgres(programs: OwnPrograms, place: Path, password: str, chil
 
 
 def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
-    """PostgreSQL refuses to run as root.
+    """The data folder of PostgreSQL, which refuses to run as root.
 
-    Where its own user cannot reach the demo's folder, its data are in one beside it.
+    If its own user cannot reach the demo's folder, the data are in a new folder under /var/tmp.
     """
     place, user = folder.state.postgres_folder, programs.postgres_user
     if user is not None and not place.exists() and not _is_reachable(folder.path):

@@ -26,7 +26,7 @@ SECONDS_BETWEEN_POSTS = 5
 
 
 class SimulatedTelegram(BaseModel):
-    """Where the simulator listens, as it writes it into a file."""
+    """The addresses and keys of the simulator, as it writes them into a file."""
 
     host: str
     ports: Mapping[int, int]

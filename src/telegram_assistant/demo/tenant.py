@@ -160,7 +160,7 @@ async def new_key(app: App) -> str:
 
 
 async def login_address(app: App) -> str:
-    """Where a browser begins: a link that lets it in once."""
+    """Returns a link that logs a browser in once."""
     token = await make_login_link(await demo_owner(app), users=app.system.users, created_by=OWNER_NAME)
     return f"http://{LOOPBACK}:{app.settings.http.api_port}/link/{token}"
 

@@ -1,4 +1,4 @@
-"""A document: blocks of text with links. What it says does not depend on how it is written."""
+"""A document: blocks of text with links. Its content does not depend on the output format."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class BlockKind(StrEnum):
-    """What a block is in its document."""
+    """The role of a block in its document."""
 
     TITLE = "title"
     PART = "part"

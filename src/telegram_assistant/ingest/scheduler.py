@@ -222,7 +222,7 @@ def _plan_of(load: Load) -> tuple[Load, float, float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerStatus:
-    """What health reports about planning, on every instance."""
+    """The status of planning, as health reports it on every instance."""
 
     status: State
     """`ok`, `stale` or `down`."""

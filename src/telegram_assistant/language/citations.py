@@ -27,7 +27,7 @@ MIN_NEAREST = 0.2
 
 
 class Verdict(StrEnum):
-    """What becomes of a sentence."""
+    """The outcome of the check of a sentence."""
 
     SUPPORTED = "supported"
     REPLACED = "replaced"

@@ -30,7 +30,7 @@ class CitedPost:
 
 
 class Evidence:
-    """What the cited posts say, together."""
+    """The content of the cited posts, together."""
 
     def __init__(self, posts: tuple[CitedPost, ...]) -> None:
         self.posts = tuple(replace(post, text=post.text[:MAX_CHARACTERS]) for post in posts)

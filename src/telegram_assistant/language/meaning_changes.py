@@ -80,7 +80,7 @@ def _is_of_spelling(change: MeaningChange, spelling: MeaningChange) -> bool:
 
 
 type _Said = list[tuple[str, str]]
-"""What is compared, and how it is written."""
+"""Pairs of the form that is compared and the form that is written."""
 
 
 def _words(pattern: "re.Pattern[str]", text: str) -> _Said:
@@ -101,7 +101,7 @@ def _names(text: str) -> _Said:
 
 
 def _pair_changes(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:
-    """What is gone beside what came, in their order."""
+    """Pairs each value that is gone with a value that came, in their order."""
     for old, new in zip_longest(_missing(before, after), _missing(after, before), fillvalue=""):
         yield MeaningChange(kind, old, new)
 

@@ -27,7 +27,7 @@ _AFTER = 14
 
 
 class NumberKind(StrEnum):
-    """What a number counts."""
+    """The kind of quantity that a number states."""
 
     PLAIN = "plain"
     PERCENT = "percent"
@@ -42,7 +42,7 @@ class Number:
     kind: NumberKind
     start: int
     end: int
-    """Where it ends in the text, with its multiple or per cent."""
+    """The place in the text at which the number ends, with its multiple or per cent."""
 
 
 def numbers_in(text: str) -> tuple[Number, ...]:

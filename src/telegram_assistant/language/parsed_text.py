@@ -138,7 +138,10 @@ def name_readings_of(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def parts_of_speech(word: str) -> frozenset[str]:
-    """What a Russian word may be; nothing without the dictionary, or for a word that is not in it."""
+    """The possible parts of speech of a Russian word.
+
+    Empty without the dictionary, or for a word that is not in it.
+    """
     words = analyser()
     if (
         word.isascii()

@@ -41,7 +41,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=20_000)
 def quotations(text: str) -> tuple[str, ...]:
-    """What stands between quotation marks, without them."""
+    """The texts between quotation marks, without the marks."""
     return tuple(match.group()[1:-1].strip() for match in _QUOTED.finditer(text[:MAX_CHARACTERS]))
 
 

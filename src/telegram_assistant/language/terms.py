@@ -1,8 +1,7 @@
 """The terms of a text, by which posts are compared: words, names, numbers, links and mentions as hashes.
 
-What surrounds a text is left out: hashtags, calls to subscribe, signatures, datelines, openings like
-`breaking`.
-Of a round-up nothing is left by which it could join the stories that it sums up.
+The surroundings of a text are left out: hashtags, calls to subscribe, signatures, datelines, openings like
+`breaking`. A round-up keeps no term by which it could join the stories that it sums up.
 """
 
 import re

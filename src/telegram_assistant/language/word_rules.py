@@ -161,8 +161,8 @@ def _order(sentence: ParsedText, name: ParsedWord, other: ParsedWord) -> bool | 
 
 
 def _check_counts(claim: ParsedText, evidence: Evidence) -> Reason | None:
-    """Where one noun has several numbers («7 человек ранены, 2 человека погибли»),
-    a number must keep the words around it.
+    """If one noun has several numbers («7 человек ранены, 2 человека погибли»), a number must keep the words
+    around it.
     """
     for quantity in quantities_in(claim.text).all:
         noun = noun_of(quantity)

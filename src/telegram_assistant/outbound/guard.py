@@ -50,7 +50,7 @@ _ODD_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. The URL is parsed once and never again."""
+    """The destination of a request. The URL is parsed once and never again."""
 
     scheme: str
     host: str
@@ -89,7 +89,7 @@ class Guard:
     No setting leads here.
     """
     openings: Openings | None = None
-    """What the operator has opened beside the public web. None for links, which come from strangers."""
+    """Servers that the operator has opened beside the public web. None for links, which strangers write."""
 
     def target(self, url: str) -> Target:
         """Parse a URL. Raises Unreadable unless it is http or https without a user and odd characters, and

@@ -76,7 +76,7 @@ class Mailer:
         return DELIVERED
 
     def address_of(self, tenant: UUID) -> str:
-        """Where the pages of a tenant begin."""
+        """The base address of a tenant's pages."""
         return f"{self.base_url}/t/{tenant}"
 
     def _compose(self, address: str, letter: Letter) -> EmailMessage:

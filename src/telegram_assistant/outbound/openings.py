@@ -22,7 +22,7 @@ DEFAULT_PORTS = {
     "neo4j": 7687,
 }
 QDRANT_PORT = 6333
-"""Where its client connects if the URL has no port."""
+"""The port that Qdrant's client connects to if the URL has none."""
 
 type Server = tuple[str, int]
 """Host and port."""
@@ -95,13 +95,13 @@ def read_openings(settings: Settings) -> Openings:
 
 
 def parse_host(entry: str) -> list[Server]:
-    """What an entry of OUTBOUND_ALLOWED_HOSTS opens."""
+    """The servers that an entry of OUTBOUND_ALLOWED_HOSTS opens."""
     host, port = split_port(entry)
     return [(host, opened) for opened in ((port,) if port else WEB_PORTS)]
 
 
 def parse_network(entry: str) -> list[tuple[Network, int]]:
-    """What an entry of OUTBOUND_ALLOWED_NETWORKS opens."""
+    """The networks and ports that an entry of OUTBOUND_ALLOWED_NETWORKS opens."""
     network, port = split_port(entry)
     return [(ip_network(network), opened) for opened in ((port,) if port else WEB_PORTS)]
 

@@ -50,7 +50,7 @@ def address_of(text: str, pattern: re.Pattern[str] = LINK) -> PreviewLink | None
 
 @dataclass(frozen=True, slots=True)
 class _Bubble:
-    """What all posts of a bubble share."""
+    """The properties that all posts of a bubble share."""
 
     channel_id: ChannelId
     posted_at: datetime
@@ -131,7 +131,7 @@ def _items(node: Node) -> dict[MessageId, PreviewMedia]:
 
 
 def _media_of(node: Node, *, has_text: bool) -> PreviewMedia:
-    """Return the media. What a browser cannot show is unreadable; if there is text, the text is the post."""
+    """Return the media, unreadable if a browser cannot show them. If there is text, the text is the post."""
     media = first_media_in(node, leave_out=QUOTED) or poll_in(node) or web_page_in(node)
     if media is None and node.first("message_media_not_supported_wrap", leave_out=QUOTED) is not None:
         return NOT_SHOWN if not has_text else PreviewMedia(PostKind.TEXT, NOT_SHOWN.facts)

@@ -18,14 +18,14 @@ PROBE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What the kernel enforces in a sandboxed process."""
+    """The restrictions that the kernel enforces in a sandboxed process."""
 
     landlock_abi: int | None = None
     has_system_call_filter: bool = False
     missing: tuple[str, ...] = ()
     """Why something is not enforced, in words."""
     reachable: tuple[str, ...] = ()
-    """What a probe could still reach."""
+    """Resources that a probe could still reach."""
 
     def in_words(self) -> str:
         """Return the text that `tga doctor` shows."""

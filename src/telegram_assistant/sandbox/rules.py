@@ -40,7 +40,7 @@ class Rules:
     execute: tuple[str, ...] = ()
     """Programs that it may start and read."""
     write: tuple[str, ...] = ()
-    """Where it may read, write, create and delete."""
+    """Paths under which it may read, write, create and delete."""
     folder: str | None = None
     """The working directory; None: an empty one that is already deleted."""
     connect_ports: tuple[int, ...] = ()

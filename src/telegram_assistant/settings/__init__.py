@@ -132,7 +132,8 @@ class Settings(SettingsGroup):
 
     @property
     def pages_url(self) -> str:
-        """Where a browser finds the pages: BASE_URL, or the port of the api role as this machine reaches it.
+        """The address at which a browser finds the pages: BASE_URL, or the port of the api role as this
+        machine reaches it.
 
         No request decides it.
         """

@@ -17,9 +17,9 @@ def _split_providers(text: str) -> tuple[str, ...]:
 
 
 class EmbeddingSource(StrEnum):
-    """Where embeddings come from.
+    """The source of embeddings.
 
-    One source for the whole installation: vectors of two models cannot be compared.
+    The whole installation has one source: vectors of two models cannot be compared.
     """
 
     LOCAL = "local"

@@ -101,7 +101,7 @@ class DeliverySettings(SettingsGroup):
 
 
 class OutboundSettings(SettingsGroup):
-    """What webhooks may reach beside the public web, for all tenants.
+    """The hosts and networks that webhooks may reach beside the public web, for all tenants.
 
     Linked pages are read from the public web only.
     """

@@ -25,7 +25,7 @@ FREE_DISK = Reason(
 
 
 class DiskUse(StrEnum):
-    """What a folder is for."""
+    """The use of a folder."""
 
     FILES = "files"
     SPOOL = "spool"
@@ -43,7 +43,7 @@ class WatchedFolder:
 
 
 def spool_folder(settings: FilesSettings) -> Path:
-    """Where unfinished downloads are."""
+    """The folder of unfinished downloads."""
     return settings.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}"
 
 

@@ -15,7 +15,7 @@ MEMORY_OF_MACHINE = Path("/proc/meminfo")
 
 @dataclass(frozen=True, slots=True)
 class RedisMemory:
-    """What Redis reports about its memory."""
+    """The memory of Redis, as it reports it."""
 
     used_bytes: int
     """Without the buffers that do not count for maxmemory."""

@@ -10,7 +10,7 @@ from telegram_assistant.events import Event
 from telegram_assistant.reasons import Reason
 
 type Emitted = Event | Sequence[Event] | None
-"""What a handler returns: the events to publish, if any."""
+"""The events that a handler returns for publishing, if any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def clean_post(post: StoryPost) -> CleanPost:
 
 
 def mark_of(sentence: str) -> ChangeSort | None:
-    """What a sentence says that it is: a correction, an update."""
+    """The kind of change that a sentence calls itself: a correction, an update."""
     return _split_mark(sentence)[0]
 
 

@@ -1,4 +1,4 @@
-"""What posts of a story took back themselves: corrections, updates, denials and deletions."""
+"""Changes that posts of a story made themselves: corrections, updates, denials and deletions."""
 
 from collections.abc import Sequence
 

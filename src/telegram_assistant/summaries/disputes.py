@@ -186,8 +186,8 @@ def _words_around(statement: _StatedNumber) -> list[frozenset[str]]:
 
 
 def _sides_of(group: Sequence[_StatedNumber]) -> list[list[_StatedNumber]]:
-    """What channels say by number, the one that stands first: that of most channels;
-    of equals a corrected one, then the newest.
+    """Groups the statements of channels by number. The number of most channels comes first; of equals a
+    corrected one, then the newest.
     """
     last: dict[int, _StatedNumber] = {}
     for statement in group:

@@ -19,7 +19,7 @@ FACT_BONUS = 0.15
 MAX_FACTS = 2
 SUPPORT_BONUS = 0.2
 SPEECH_LOSS = 0.4
-"""What somebody says about it is not what happened."""
+"""The loss of a sentence in which somebody speaks: a comment on the event is not the event."""
 MIN_ADDED = 3
 """Words that a lead adds to the headline at least, where it adds no number and no name."""
 REPEATED_SHARE = 0.5

@@ -13,7 +13,7 @@ from telegram_assistant.summaries.denials import corrects_openly, denial_in, is_
 
 
 class StateWord(StrEnum):
-    """What a card says about the state of its story."""
+    """The state of a story, as its card shows it."""
 
     REOPENED = "reopened"
     RESUMED = "resumed"

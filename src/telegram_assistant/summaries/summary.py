@@ -237,8 +237,9 @@ def _state(story: _Story, headline: CitedSentence) -> NewSentence | None:
 def _state_elsewhere(
     posts: Sequence[CleanPost], headline: CitedSentence, language: str
 ) -> NewSentence | None:
-    """What posts in other languages say that became of it, after the headline was written: a reader is told
-    the newest state even if nobody tells it in the reader's language.
+    """The newest state of the story in posts in other languages, after the headline was written.
+
+    A reader is told the newest state even if nobody tells it in the reader's language.
     """
     told_at = next(post.post.posted_at for post in posts if post.post.post_id == headline.posts[0])
     later = [post for post in posts if post.language != language and post.post.posted_at > told_at]

@@ -85,7 +85,7 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What one channel alone adds."""
+    """A sentence that one channel alone adds."""
 
     channel: str
     sentence: CitedSentence
@@ -125,7 +125,7 @@ class StorySummary:
     None if nobody says more.
     """
     in_own_words: tuple[CitedSentence, ...]
-    """What at least two owners of channels say beside that, each in words of their own."""
+    """Other statements of at least two owners of channels, each in words of their own."""
     disputed: tuple[Dispute, ...]
     added: tuple[Addition, ...]
     changes: tuple[StoryCorrection, ...]
@@ -187,7 +187,7 @@ class StorySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenSummary:
-    """What a provider wrote about a story, as far as the posts support it.
+    """A provider's summary of a story, as far as the posts support it.
 
     Without sentences nothing of it was supported.
     """

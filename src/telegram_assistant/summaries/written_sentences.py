@@ -21,7 +21,7 @@ from telegram_assistant.language.sentences import split_sentences
 
 MAX_SENTENCES = 8
 NOTHING = "NOTHING"
-"""What the model writes if the posts do not answer."""
+"""The model's text if the posts do not answer."""
 _CITED = re.compile(r"(?:\s*\[\d{1,3}(?:[,;\s]+\d{1,3})*\])+")
 _NUMBER = re.compile(r"\d+")
 _MARKS = re.compile(r"^\s*(?:[-*•–—>#]+\s+|\d{1,2}[.)]\s+)+|\*\*|__|`")

@@ -109,7 +109,7 @@ class DataCenterConnections:
     async def open_connection(self, dc_id: int, ask: Ask) -> Connection:
         """Return the connection to a data centre.
 
-        What it needs from the home data centre is requested through `ask`, once.
+        The first call requests its address and an exported login from the home data centre, through `ask`.
         """
         async with self._opening:
             if dc_id not in self._connections:

@@ -258,7 +258,7 @@ class ChannelReader:
 
 @dataclass(frozen=True, slots=True)
 class DialogCursor:
-    """Where the next page of joined channels begins."""
+    """The position at which the next page of joined channels begins."""
 
     date: datetime | None
     message_id: int

@@ -22,7 +22,7 @@ from telegram_assistant.telegram.translation.translate import post_of
 MAX_WAITING = 2000
 """Maximum number of buffered messages and deletions over all channels.
 
-What exceeds it is read from history instead.
+The rest is read from history instead.
 """
 
 NUMBERED = (
@@ -213,7 +213,7 @@ def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates
 
 @dataclass(frozen=True, slots=True)
 class MissedUpdates:
-    """What has happened since a state, without the account's other chats, and the new state."""
+    """The events since a state, without the account's other chats, and the new state."""
 
     state: SeenUpdates
     channels: frozenset[ChannelId] | None

@@ -99,7 +99,7 @@ class Health:
         self._reports: dict[str, HealthReport] = {}
         self._sections = sections or {}
         self._section_reports: dict[str, HealthReport] = {}
-        """What the last examination of each section has found."""
+        """The results of the last examination of each section."""
         self._probes = probes
         self._probe_timeout_seconds = probe_timeout_seconds
         self._not_ready = "the process is starting"

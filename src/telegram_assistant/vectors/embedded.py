@@ -34,8 +34,8 @@ in rounds, while writing continues.
 """
 STATE = "shards.json"
 MIN_FREE_BYTES, MIN_FREE_SHARE = 64 * MEGABYTE, 0.05
-"""What must stay free for the engine to write: less than where files of posts stop,
-more than what one write can need.
+"""The space that must stay free for the engine to write. It is less than the limit at which files of posts
+stop, and more than one write can need.
 """
 FULL_SECONDS = 15.0
 
@@ -273,5 +273,5 @@ def _lock_folder(folder: Path) -> TextIO:
 
 
 def _size_of(folder: Path) -> int:
-    """What the files take on the disk; mapped files are larger than that."""
+    """The space that the files take on the disk; mapped files are larger than that."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))

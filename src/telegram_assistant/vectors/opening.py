@@ -30,7 +30,7 @@ ONE_MODEL = Reason(
 
 
 class Used(StrEnum):
-    """Where vectors are stored."""
+    """The place where vectors are stored."""
 
     SERVER = "server"
     EMBEDDED = "embedded"

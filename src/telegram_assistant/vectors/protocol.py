@@ -92,7 +92,7 @@ class Reach:
     local: frozenset[ChannelId] = frozenset()
     provider: frozenset[ChannelId] = frozenset()
     since: Mapping[ChannelId, datetime] = field(default_factory=dict)
-    """Where the window of a channel begins; a channel without an entry is visible from its beginning."""
+    """The beginning of a channel's window; a channel without an entry is visible from its beginning."""
 
     @property
     def channels(self) -> frozenset[ChannelId]:

@@ -1,7 +1,7 @@
 """Telegram's formatted text as HTML.
 
 Entities overlap as their author likes, but elements must nest. So formatting is drawn in layers, which nest
-in a fixed order. Within a layer nothing overlaps: an entity begins where the one before it ended. Where an
+in a fixed order. Within a layer nothing overlaps: an entity begins where the one before it ended. When an
 outer layer begins or ends, the inner ones are closed and opened again. That takes time linear in the text,
 nests no deeper than there are layers, and makes valid HTML of any entities.
 
@@ -60,7 +60,7 @@ class _EntitySpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Surroundings:
-    """What an element may depend on beside its entity."""
+    """The facts that an element may depend on beside its entity."""
 
     text: str
     hosts: Sequence[VisibleHost]
@@ -130,7 +130,7 @@ def _render(text: str, spans: list[_EntitySpan]) -> Markup:
 def _spans(
     entities: Iterable[TextEntity], places: list[int], surroundings: _Surroundings
 ) -> Iterator[_EntitySpan]:
-    """What the entities draw, without overlaps in any layer and without blanks at the end."""
+    """The elements that the entities draw, without overlaps in any layer and without blanks at the end."""
     units = len(places) - 1
     drawn_until: defaultdict[int, int] = defaultdict(int)
     for entity in sorted(entities, key=lambda entity: (entity.offset, -entity.length)):

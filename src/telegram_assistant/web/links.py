@@ -26,7 +26,7 @@ _WEB_ADDRESS = re.compile(
     r"[^/?#@:\[\]]+)(?::(?P<port>[0-9]{0,5}))?(?P<rest>(?:[/?#].*)?)",
     re.ASCII | re.IGNORECASE,
 )
-"""What stands before an @ is left out: nobody needs it, and it passes for the host."""
+"""The part before an @ is left out: nobody needs it, and it passes for the host."""
 _TELEPHONE = re.compile(r"[+0-9().-]+")
 """Star and hash are commands to a telephone."""
 _USERNAME = re.compile(r"@[a-z0-9_]{1,32}", re.ASCII | re.IGNORECASE)
@@ -137,7 +137,7 @@ _ADDRESSES: dict[str, Callable[[TextEntity, str], str]] = {
 
 
 type VisibleHost = tuple[int, int, str]
-"""Where the host ends in the text, where it begins, and which it is."""
+"""The end of the host in the text, its beginning, and the host itself."""
 
 
 def visible_hosts(text: str) -> list[VisibleHost]:

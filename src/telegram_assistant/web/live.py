@@ -3,7 +3,7 @@
 Each page has a stream. Whether a tenant has anything new is asked once for all of its streams; only then each
 stream counts for itself.
 
-A new stream is never refused. Where a person, a tenant or the process has too many, it takes the place of an
+A new stream is never refused. If a person, a tenant or the process has too many, it takes the place of an
 older one of those who have most, and the page of that one asks again every minute.
 """
 

@@ -25,9 +25,9 @@ ONE_RANGE = re.compile("bytes=[ \t]*([0-9]{0,30})-([0-9]{0,30})[ \t]*", re.IGNOR
 # Whatever the bytes turn out to be, a browser gives them no origin, no scripts, and no other type than ours.
 SAFETY = {"Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff"}
 PUBLIC, PRIVATE = "private, max-age=86400", "private, no-cache"
-"""Cache-Control.
+"""Values of Cache-Control.
 
-What a private channel shows is asked for each time: who has lost access must not see it any more.
+Media of a private channel are asked for each time: a person who has lost access must not see them any more.
 """
 
 

@@ -59,7 +59,7 @@ SYSTEMS = (
     ("Mac OS", "macOS"),
     ("Linux", "Linux"),
 )
-"""What user agents contain, the more specific first."""
+"""Parts of user agents and the names of their systems, the more specific first."""
 
 
 _FEMININE_SPAN = re.compile(r"\b(секунд|минут|недел)([ая])\b")
@@ -239,7 +239,7 @@ def _ago(minutes: int, language: Language) -> str:
 def _telegram(post: Post, *, base: str, spoiler_label: str, quote_label: str) -> Markup:
     """The text of a post; its hashtags lead to our own search.
 
-    What people read now is kept, unless it is longer than messages usually are.
+    A rendered text stays in a cache, unless it is longer than messages usually are.
     """
     is_kept = len(post.text) <= MAX_KEPT_LETTERS and len(post.entities) <= MAX_KEPT_ENTITIES
     return (_render_text if is_kept else _render_text.__wrapped__)(

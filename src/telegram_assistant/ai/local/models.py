@@ -77,7 +77,7 @@ class ModelCard(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoices:
-    """What the operator says of a model; None and empty: as the program knows its family."""
+    """The operator's choices for a model. None and empty mean the defaults of its model family."""
 
     pooling: str | None = None
     query_prefix: str | None = None

@@ -80,7 +80,7 @@ ORGANISATION = re.compile(
     r"(?:банк|пром|нефть|энерго|строй|надзор|прокуратур|союз|факс|газ|совет|медиа|бюро|центр|телеком|страх|"
     r"инвест|авиа|холдинг|экспорт|информ)"
 )
-"""What words that the dictionary lacks consist of, if they name organisations."""
+"""Parts of a word that show that it names an organisation, if the dictionary lacks the word."""
 PLACE = re.compile(
     r"(?:[цс]к|ово|ево|ёво|ино|ыно|град|бург|поль|стан|овка|евка|ёвка|ландия|абад|ичи|горье|речье|озеро|сити|"
     r"полье|дар|город)$"

@@ -274,7 +274,7 @@ async def pause_receiver(context: Context, receiver_id: ReceiverId) -> ReceiverR
 
 @area.post("/receivers/{receiver_id}/resume", scope=KeyScope.ADMIN, example=EXAMPLE)
 async def resume_receiver(context: Context, receiver_id: ReceiverId) -> ReceiverResponse:
-    """Try a receiver again at once, and end its pause. What waits for it is delivered in order."""
+    """Try a receiver again at once, and end its pause. Waiting alerts and digests are delivered in order."""
     return _response(await receivers.resume_receiver(receiver_id, stores=context.stores), context)
 
 

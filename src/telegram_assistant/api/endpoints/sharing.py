@@ -65,7 +65,7 @@ class PublicLinksResponse(ResponseModel):
 
 
 class PublicLinkRequest(RequestModel):
-    """What the link shows, and for how many days."""
+    """The story or digest that a link shows, and the number of days for which the link works."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"kind": "story", "subject": "1234567890/42", "days": 7}]}

@@ -81,7 +81,7 @@ def ask(
 
 
 class _Printer:
-    """What is on the terminal already."""
+    """Prints an answer as it grows. It counts the sentences that are on the terminal already."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone, self._language = zone, terminal_language(os.environ)

@@ -203,7 +203,7 @@ def mark_seen(tenant: TenantName = "default") -> None:
 
 @app.command()
 def pause(watch_id: WatchId, tenant: TenantName = "default") -> None:
-    """Pause a watch. What happens meanwhile raises no alert later."""
+    """Pause a watch. Events during the pause raise no alert later."""
     _pause(watch_id, tenant, is_paused=True)
     console.print("The watch is paused.")
 

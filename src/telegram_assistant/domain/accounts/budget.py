@@ -83,7 +83,7 @@ def budget_of(method: str) -> MethodBudget:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one request takes from its budget."""
+    """The amount that one request takes from its budget."""
 
     units: float = 1.0
     is_first_page: bool = True

@@ -22,7 +22,7 @@ class LoginWay(StrEnum):
 
 
 class LoginState(StrEnum):
-    """What a login waits for."""
+    """The step that a login waits for, or its end."""
 
     WANTED = "wanted"
     """Waits for an ingest role to claim it."""

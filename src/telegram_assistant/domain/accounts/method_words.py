@@ -17,7 +17,7 @@ _PURPOSES = {
 
 
 def purpose_of(method: str) -> Reason | None:
-    """What the program uses a method for; None for a method that has no words here."""
+    """The program's purpose for a method; None for a method that has no words here."""
     return _PURPOSES.get(method)
 
 

@@ -12,8 +12,9 @@ SILENT_AFTER = timedelta(seconds=45)
 
 
 class TelegramSecret(StrEnum):
-    """What ingest needs to connect; from the environment,
-    or entered by the operator and sealed for ingest.
+    """A secret that ingest needs to connect.
+
+    It comes from the environment, or the operator enters it, and it is sealed for ingest.
     """
 
     APPLICATION = "application"

@@ -108,7 +108,7 @@ class RequestState(StrEnum):
 
 
 class RequestFate(StrEnum):
-    """What became of a request, as people see it."""
+    """The outcome of a request, as people see it."""
 
     WAITING = "waiting"
     FOLLOWED = "followed"

@@ -17,7 +17,7 @@ MIN_OWNERS = 2
 
 
 class RecordFact(StrEnum):
-    """What a number of a record counts."""
+    """A fact that a record counts."""
 
     FIRST = "first"
     """Stories that it told before the channels of all other owners."""

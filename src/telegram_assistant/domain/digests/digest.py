@@ -43,7 +43,7 @@ class DigestStory:
     headline: str
     sentences: tuple[DigestSentence, ...]
     channels: tuple[str, ...]
-    """Who tells it, the first seen first."""
+    """The channels that tell the story, the first seen first."""
     first_posted_at: datetime
     posts: tuple[PostId, ...]
     interests: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class DigestStory:
     model: str = ""
     """The provider's model that wrote the sentences; empty if they stand in the posts word for word."""
     checks: SentenceChecks = NO_CHECKS
-    """What code left out of the provider's text, and what it replaced."""
+    """The sentences of the provider's text that code left out or replaced."""
     before: str = ""
     """The headline until now, where the headline is what is new in a known story."""
     folder: str = ""
@@ -68,7 +68,7 @@ class DigestStory:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What a digest tells of the time from `since` to `until`, and how many stories it leaves out."""
+    """The stories of a digest from `since` to `until`, and the number of stories that it leaves out."""
 
     since: datetime
     until: datetime
@@ -86,7 +86,7 @@ class Digest:
 
     @property
     def checks(self) -> SentenceChecks:
-        """What code found in all texts that a provider wrote for it."""
+        """The checks of all texts that a provider wrote for the digest, added up."""
         return sum((story.checks for story in self.stories), NO_CHECKS)
 
 
@@ -111,6 +111,6 @@ def delivery_id_of(digest_id: UUID, receiver_id: UUID) -> UUID:
 
 
 def find_covered_stories(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
-    """What earlier digests told of a story that has one of these posts."""
+    """The stories of earlier digests that have one of these posts."""
     post_ids = set(posts)
     return tuple(story for digest in earlier for story in digest.stories if post_ids & set(story.posts))

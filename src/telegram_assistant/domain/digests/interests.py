@@ -11,7 +11,7 @@ MAX_TOPIC_LETTERS = 60
 MAX_INTERESTS = 200
 MAX_WEIGHT = 3.0
 OWN_WEIGHT = 1.0
-"""What a topic weighs that a person writes down; it doubles the weight of a story."""
+"""The weight of a topic that a person writes down. It doubles the weight of a story."""
 MIN_LEARNT = 0.05
 """Learnt topics fade, and are forgotten below this."""
 HALF_LIFE = timedelta(days=60)
@@ -26,7 +26,7 @@ class InterestSource(StrEnum):
 
 
 class Feedback(StrEnum):
-    """What a person says about a story, or about a post that they save."""
+    """A person's feedback about a story, or about a post that they save."""
 
     MORE = "more"
     LESS = "less"
@@ -36,24 +36,24 @@ class Feedback(StrEnum):
 
     @property
     def step(self) -> float:
-        """What it adds to the weight of each name that is learnt from it."""
+        """The weight that this feedback adds to each name that is learnt from it."""
         return {Feedback.MORE: 0.5, Feedback.LESS: -0.5, Feedback.MUTED: 0.0, Feedback.SAVED: 0.25}[self]
 
     @property
     def opposite(self) -> "Feedback | None":
-        """What it replaces."""
+        """The feedback that this feedback replaces."""
         return {Feedback.MORE: Feedback.LESS, Feedback.LESS: Feedback.MORE}.get(self)
 
 
 ABOUT_STORIES = (Feedback.MORE, Feedback.LESS, Feedback.MUTED)
-"""What a person says about a story itself."""
+"""The feedback that is about a story itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryFeedback:
-    """What a person said about a story, and which topics were learnt from it.
+    """A person's feedback about a story, and the topics that were learnt from it.
 
-    Any post of the story may name it.
+    `post_id` is any post of the story.
     """
 
     post_id: PostId
@@ -74,7 +74,7 @@ class Interest:
     """The headline from which it was learnt; empty for a person's own words."""
     changed_at: datetime
     reasons: tuple[StoryFeedback, ...] = ()
-    """What the person said that it was learnt from, the newest first."""
+    """The feedback that it was learnt from, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class DigestPlan:
     weekdays: frozenset[int] = EVERY_DAY
     length: DigestLength = DigestLength.NORMAL
     receivers: tuple[UUID, ...] = ()
-    """Where digests go besides the page."""
+    """The receivers of digests besides the page."""
     zone: str = "UTC"
 
 

@@ -17,8 +17,9 @@ MAX_NAME_LENGTH = 200
 
 
 class Visibility(StrEnum):
-    """Who sees an enrichment: tenants with access to providers see the provider's result if there is one,
-    otherwise the local one.
+    """The tenants that see an enrichment.
+
+    Tenants with access to providers see the provider's result if there is one, otherwise the local one.
     """
 
     ALL = "all"

@@ -37,7 +37,7 @@ class FeedOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a person has chosen. Language and zone are None until they choose; then the browser decides."""
+    """A person's choices. While the language or the zone is None, the browser decides."""
 
     language: Language | None = None
     zone: str | None = None
@@ -58,7 +58,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class PasswordVerifier:
-    """What is stored of a password: how it is hashed, and the SHA-256 of the hash."""
+    """The stored part of a password: the parameters of its hash, and the SHA-256 of the hash."""
 
     parameters: str
     digest: bytes = field(repr=False)

@@ -91,7 +91,7 @@ def _skip_habits(
 
 
 def _split(text: str) -> list[tuple[int, int]]:
-    """Where the lines and sentences at both edges are, with everything between them as one."""
+    """The start and end of each line and sentence at both edges. The text between the edges is one piece."""
     far = max(MAX_EDGE, len(text) - MAX_EDGE)
     breaks = [mark.end() for mark in _BREAK.finditer(text, 0, MAX_EDGE)]
     breaks += [mark.end() for mark in _BREAK.finditer(text, far)]

@@ -9,7 +9,7 @@ from telegram_assistant.reasons import Reason
 
 
 class MeaningKind(StrEnum):
-    """What changed."""
+    """The kind of difference between two versions of a text."""
 
     NUMBER = "number"
     NAME = "name"

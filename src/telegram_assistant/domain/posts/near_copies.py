@@ -22,7 +22,7 @@ CALL_TO_FOLLOW = re.compile(
     r"\bboost (?:us|our|the channel)\b|(?:^|\|)\W{0,5}(?:буст|boost)\W{0,5}(?:$|\|)",
     re.IGNORECASE,
 )
-"""What a channel asks of its readers. «Подписал договор» is news."""
+"""Requests of a channel to its readers. «Подписал договор» is news, not a request."""
 _OPENING = re.compile(
     r"\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE
 )
@@ -41,7 +41,7 @@ _DATELINE = re.compile(
     rf"|{_PLACE}\s*\({_AGENCY},\s*{_DATE}\)\s*{_DASH}"
     rf"|[A-ZА-ЯЁ][A-ZА-ЯЁ '-]{{3,30}}\s*\({_AGENCY}\)\s*{_DASH})\s+"
 )
-"""Where and when an agency wrote: `NORTHWICK, May 3 (Norwire) --`."""
+"""The place and date of an agency's report: `NORTHWICK, May 3 (Norwire) --`."""
 DATELINE_CHARACTERS = 120
 _MIXED = re.compile(r"[A-Za-z][а-яёА-ЯЁ]|[а-яёА-ЯЁ][A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]+")

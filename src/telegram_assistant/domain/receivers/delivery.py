@@ -44,7 +44,7 @@ class ReceiverKind(StrEnum):
 
 
 class MessageType(StrEnum):
-    """What a webhook gets: the `type` of its envelope."""
+    """The kind of message that a webhook gets: the `type` of its envelope."""
 
     ALERT_RAISED = "alert.raised"
     DIGEST_READY = "digest.ready"
@@ -54,7 +54,7 @@ class MessageType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertReceiver:
-    """Where alerts go, and how that works out."""
+    """A receiver of alerts and digests, and the state of its deliveries."""
 
     receiver_id: UUID
     kind: ReceiverKind

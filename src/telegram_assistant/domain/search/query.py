@@ -12,7 +12,7 @@ _PLAIN = re.compile(r"[^\s:]\S*")
 
 
 class Has(StrEnum):
-    """What a post contains besides text."""
+    """The content of a post besides text."""
 
     IMAGE = "image"
     VIDEO = "video"

@@ -14,7 +14,7 @@ TOKEN_PREFIX = "share_"  # noqa: S105 -- not a secret
 
 
 class PublicLinkKind(StrEnum):
-    """What a public link shows."""
+    """The kind of content that a public link shows."""
 
     STORY = "story"
     DIGEST = "digest"
@@ -34,7 +34,7 @@ class PublicLink:
 
 @dataclass(frozen=True, slots=True)
 class FoundLink:
-    """What a link that works leads to: it is opened with the eyes of its maker."""
+    """The target of a working link. The link shows only what its maker may see."""
 
     tenant_id: TenantId
     user_id: UserId

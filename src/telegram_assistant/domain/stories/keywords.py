@@ -46,7 +46,7 @@ class KeywordKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Keyword:
-    """What is counted."""
+    """A name or tag whose mentions are counted."""
 
     kind: KeywordKind
     key: str
@@ -106,9 +106,9 @@ class TrendDay:
 
 
 def weeks_known(mentions: int, before: Iterable[int]) -> float:
-    """How many weeks before are known, given the mentions of anything.
+    """How many of the weeks before are known, given the mentions of all keywords.
 
-    Who followed half of the channels then knows half of each week.
+    A tenant that followed half of the channels then knows half of each week.
     """
     return sum(before) / mentions if mentions else 0.0
 

@@ -28,7 +28,7 @@ MIN_LIKENESS = 0.1
 MOST_WORDS = 0.5
 """The share of the shorter text's words that suffices, however common they are."""
 FEW_WORDS = 0.2
-"""Where the words are less alike than this, names and numbers must say more, by FEW_WORDS_COST."""
+"""If the words are less alike than this, names and numbers must say more, by FEW_WORDS_COST."""
 FEW_WORDS_COST = 0.3
 SAME_FORM = 0.6
 """The share of the longer text's word pairs that makes two posts notices in one form."""
@@ -55,7 +55,7 @@ class Features(NamedTuple):
     facts: float
     """How rare the names and numbers are that both have."""
     same_names: float
-    """What both name, of all that either names."""
+    """The names in both posts, as a share of the names in either."""
     same_numbers: float
 
 
@@ -65,8 +65,8 @@ WEIGHTS: dict[str, tuple[float, ...]] = {
     "across": (-0.09, 0.62, -2.50, -0.01, 0.29, -2.92, -7.56, -0.10, 0.00, 2.04, 7.33, 2.29, 6.13),
 }
 BIAS = {"ru": -2.67, "en": -1.29, "across": -2.77}
-"""What was fitted, less 0.55 in Russian, 0.8 in English and 0.4 across: with less off,
-real news is linked too easily.
+"""The fitted values, less 0.55 in Russian, 0.8 in English and 0.4 across. With smaller reductions, real news
+is linked too easily.
 """
 
 

@@ -2,7 +2,7 @@
 whatever order they came.
 
 Certain links hold always. Otherwise the two groups become one whose posts are linked best on average, again
-and again, until no average suffices. What is not linked counts as 0: one false link between posts about
+and again, until no average suffices. A pair without a link counts as 0: one false link between posts about
 similar events must not make one story of all of them.
 """
 

@@ -12,7 +12,7 @@ MAX_COMPARED = 60
 
 @dataclass(frozen=True, slots=True)
 class ReadPicture:
-    """What a file looks like, and the words that our OCR has read in it."""
+    """The look of a picture, and the words that our OCR has read in it."""
 
     look: Look
     words: str

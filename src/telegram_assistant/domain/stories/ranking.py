@@ -7,7 +7,7 @@ from math import exp2, log1p, log10
 from telegram_assistant.domain.stories.visible import VisibleStory
 
 MIN_OWNERS = 2
-"""What one channel or one network alone tells is in the feed."""
+"""A story of fewer owners, such as one channel or one network, is only in the feed."""
 HALF_LIFE_HOURS = 18.0
 
 

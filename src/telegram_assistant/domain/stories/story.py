@@ -29,7 +29,7 @@ class LinkKind(StrEnum):
 
 
 class StoryChange(StrEnum):
-    """What happened to a story."""
+    """The kind of change to a story."""
 
     CREATED = "created"
     """A post tells something new."""

@@ -24,7 +24,10 @@ MAX_CACHED_TEXTS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class WordedPost:
-    """What is asked of a post. `origin` is the post that it was forwarded from, seen or not."""
+    """The facts about a post that its wording depends on.
+
+    `origin` is the post that it was forwarded from, seen or not.
+    """
 
     post_id: PostId
     text: str

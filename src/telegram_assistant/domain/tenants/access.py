@@ -32,7 +32,7 @@ class MemberRole(StrEnum):
 
 
 class KeyScope(StrEnum):
-    """What a key permits."""
+    """The operations that a key permits."""
 
     READ = "read"
     """Reading everything that the tenant sees."""

@@ -65,7 +65,7 @@ MAX_KEPT_LENGTH = 7 * _DAY
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was extracted from a page; everything but the text may be missing."""
+    """The content extracted from a page. Everything but the text may be missing."""
 
     text: str = ""
     title: str | None = None

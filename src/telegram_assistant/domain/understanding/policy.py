@@ -9,7 +9,7 @@ from telegram_assistant.errors import AssistantError
 
 
 class AiPolicy(StrEnum):
-    """What may analyse a channel's posts for a tenant."""
+    """The models that may analyse a channel's posts for a tenant."""
 
     OFF = "off"
     LOCAL = "local"
@@ -30,7 +30,7 @@ class Urgency(IntEnum):
 
 
 class Tier(StrEnum):
-    """What made a result.
+    """The maker of a result: a local model or a provider.
 
     Both results are stored: tenants that pay for a provider see its result, the others see the local one.
     """

@@ -48,7 +48,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What is left of a tenant's budget this month. `tokens` None: no limit."""
+    """The rest of a tenant's budget this month. `tokens` None: no limit."""
 
     micro: int
     tokens: int | None

@@ -16,7 +16,7 @@ MAX_STORY_POSTS = 10_000
 
 
 class WatchKind(StrEnum):
-    """What a watch looks for."""
+    """The kind of event that a watch looks for."""
 
     WORDS = "words"
     """New posts that match a query."""
@@ -41,7 +41,7 @@ class AlertSeverity(StrEnum):
 
 
 class AlertKind(StrEnum):
-    """What has happened."""
+    """The kind of event that raised an alert."""
 
     POSTED = "posted"
     MENTIONED = "mentioned"
@@ -71,7 +71,7 @@ def parse_time_of_day(text: str) -> time | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTarget:
-    """What a watch looks for, as a person has entered it."""
+    """The posts or events that a watch looks for, as a person has entered them."""
 
     kind: WatchKind
     query: str
@@ -113,7 +113,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchConditions:
-    """What a post must fulfil: a query with its channels and tags resolved for one tenant."""
+    """The conditions that a post must meet: a query with its channels and tags resolved for one tenant."""
 
     query: Query = field(default_factory=Query)
     channel_ids: tuple[ChannelId, ...] | None = None

@@ -19,7 +19,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 SHOWN_CHANNELS = 5
 OLD_AFTER = timedelta(days=1)
-"""What became of an older login is of no interest any more."""
+"""The page shows no login that expired longer ago than this."""
 UNFINISHED = frozenset(CoverageState) - {CoverageState.COMPLETE, CoverageState.PREVIEW}
 HAS_SESSION = frozenset({AccountState.ACTIVE, AccountState.PAUSED, AccountState.QUARANTINED})
 

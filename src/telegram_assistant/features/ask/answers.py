@@ -12,7 +12,7 @@ from telegram_assistant.reasons import Reason
 
 
 class Outcome(StrEnum):
-    """What became of a question."""
+    """The outcome of a question."""
 
     ANSWERED = "answered"
     NEAREST = "nearest"
@@ -75,9 +75,9 @@ class Answer:
     fallback: Reason | None = None
     """Why a provider that could have written it did not."""
     notice: Reason | None = None
-    """What a story says, instead of the outcome's own sentence."""
+    """The introduction of an answer from a story, instead of the outcome's own sentence."""
     newest: AnswerSentence | None = None
-    """What has changed since the sentences were written, if their story says so."""
+    """The latest change since the sentences were written, if their story tells one."""
 
     @property
     def words(self) -> Reason:

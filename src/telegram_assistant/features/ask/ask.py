@@ -145,7 +145,7 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its rea
 
 @dataclass(slots=True)
 class _Posts:
-    """The posts that answer, and the day on which they are asked. What all searches need is read once."""
+    """Searches for posts that answer, as of `now`. The data that all searches need are read once."""
 
     tenant_id: TenantId
     stores: TenantStores
@@ -189,7 +189,7 @@ class _Posts:
 async def final_answer(
     growing: AsyncIterator[Answer], *, before_waiting: Callable[[], None] = lambda: None
 ) -> Answer:
-    """What `answer_question` yields last.
+    """The last answer that `answer_question` yields.
 
     Calls `before_waiting` when our own work is done and a provider's begins.
     """

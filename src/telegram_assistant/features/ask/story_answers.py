@@ -47,7 +47,7 @@ def asks_for_news(question: str) -> bool:
 
 
 def cut_first(question: str) -> str | None:
-    """What the question wants the first report of; None if it wants something else."""
+    """The subject whose first report the question asks for; None if it asks for something else."""
     match = _FIRST.search(question)
     return None if match is None else f"{question[: match.start()]} {question[match.end() :]}".strip()
 
@@ -127,8 +127,10 @@ def _news_notice(days: Period, today: date, zone: tzinfo, *, has_stories: bool) 
 async def answer_with_first(
     question: str, about: Sequence[Passage], every: Sequence[Passage], *, stores: TenantStores
 ) -> Answer | None:
-    """Who reported it first, when, and how many channels did: by the story of the posts that are about it,
-    or else by the list of `every` post with its names and words. None without any.
+    """Answers who reported it first, when, and how many channels did.
+
+    The answer comes from the story of the posts `about` it, or else from the list of `every` post with its
+    names and words. Returns None if no post is `about` it.
     """
     if not about:
         return None

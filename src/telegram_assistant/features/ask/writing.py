@@ -156,7 +156,7 @@ def _data(thread: Sequence[str], sent: Sequence[SearchResult]) -> str:
 
 
 def _add_piece(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
-    """What may be shown after each sentence that is complete with this piece."""
+    """The sentences that may be shown after each sentence that is complete with this piece."""
     return [tuple(text.sentences) for _ in text.hear(piece)]
 
 

@@ -97,7 +97,7 @@ def _parse_listed(listed: ListedChannel) -> Reference | Reason:
 
 
 class NamedChannel(Protocol):
-    """What a person may call a channel by."""
+    """The id, title and username by which a person may name a channel."""
 
     @property
     def channel_id(self) -> ChannelId: ...

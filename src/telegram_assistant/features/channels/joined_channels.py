@@ -37,7 +37,7 @@ class AccountListing:
 
 @dataclass(frozen=True, slots=True)
 class JoinedList:
-    """What the tenant's accounts have joined, by title, and how fresh the lists are."""
+    """The channels that the tenant's accounts have joined, by title, and how fresh the lists are."""
 
     channels: tuple[JoinedChannel, ...]
     accounts: tuple[AccountListing, ...]

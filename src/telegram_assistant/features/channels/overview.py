@@ -25,7 +25,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class ChannelOrder(StrEnum):
-    """What the list is sorted by."""
+    """The order of the list of channels."""
 
     NAME = "name"
     HEALTH = "health"

@@ -35,7 +35,7 @@ MAX_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class StoryFacts:
-    """What stories say about the channels that tell them."""
+    """Facts from stories about the channels that tell them."""
 
     stories: Counter[ChannelId]
     posts: tuple[RecordedPost, ...]

@@ -139,7 +139,7 @@ class _ChosenStory:
     story: VisibleStory
     summary: StorySummary
     earlier_text: str = ""
-    """What earlier digests said of it."""
+    """The sentences of earlier digests about the story."""
 
 
 def _choose_story(
@@ -255,7 +255,10 @@ def _new_state(listed: ListedStory, summary: StorySummary) -> tuple[CitedSentenc
 def _in_new_words(
     sentences: Sequence[CitedSentence], listed: ListedStory, *, earlier_text: str
 ) -> list[CitedSentence]:
-    """What the story came to: «Мост открыли раньше срока» has no new number and no new name."""
+    """The sentences of several wordings that are mostly in new words.
+
+    «Мост открыли раньше срока» is news without a new number or a new name.
+    """
     new_posts = {post.post_id for post in listed.new}
     earlier = parse_text(
         "\n".join(
@@ -292,7 +295,7 @@ def _text_of(listed: ListedStory) -> str:
 
 
 def _news(listed: ListedStory, summary: StorySummary, fresh: Sequence[CitedSentence]) -> str:
-    """What is new in a known story: its changed state, the latest of its new posts, or the first new fact."""
+    """The news of a known story: its changed state, the latest of its new posts, or the first new fact."""
     if state := _new_state(listed, summary):
         return state[0].text
     new_posts = {post.post_id for post in listed.new}

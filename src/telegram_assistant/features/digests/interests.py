@@ -110,7 +110,7 @@ async def load_interests(
 
 
 async def list_feedback(*, interests: PersonInterests) -> tuple[StoryFeedback, ...]:
-    """What the person said about stories, the newest first."""
+    """The person's feedback about stories, the newest first."""
     return await interests.list_feedback()
 
 
@@ -122,7 +122,7 @@ async def reset_interests(*, interests: PersonInterests) -> None:
 async def say(
     post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests
 ) -> tuple[str, ...]:
-    """What the person says about the story of this post. Returns the topics that were learnt from it.
+    """Saves the person's feedback about the story of this post. Returns the topics that were learnt from it.
 
     More replaces less, and the other way round. Raises Missing if the post is not visible, or is in no story.
     """
@@ -155,7 +155,7 @@ async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInter
 
 
 def feedback_of(story: VisibleStory, opinions: Sequence[StoryFeedback]) -> frozenset[Feedback]:
-    """What the person has said about a story."""
+    """The person's feedback about a story."""
     posts = {post.post_id for post in story.posts}
     return frozenset(opinion.feedback for opinion in opinions if opinion.post_id in posts)
 

@@ -48,7 +48,7 @@ def letter_of_digest(
 
 
 def title_text_and_html(digest: Digest, *, reader: DigestReader) -> tuple[str, str, str]:
-    """What an entry of a feed says, as plain text and as HTML."""
+    """The title of a feed's entry, and its content as plain text and as HTML."""
     title, document = (
         translate(digest_title(digest), reader.language, zone=reader.zone),
         _document(digest, reader)[1:],

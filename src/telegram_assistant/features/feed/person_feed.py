@@ -189,7 +189,7 @@ async def oldest_unread(
 ) -> ReadingPage:
     """Unread posts, oldest first, from where the person stopped.
 
-    What is read before the first of them is never looked at again.
+    Posts before the first of them are never searched again.
     """
     start = after or Cursor(floor, ChannelId(0), MessageId(0))
     page = await read_feed(
@@ -208,7 +208,7 @@ async def oldest_unread(
 
 
 def _whole_albums(posts: Sequence[ReadingPost], limit: int) -> int:
-    """Where to cut, so that the album at the end is whole."""
+    """The number of posts to return, so that the album at the end is whole."""
     cut = min(limit, len(posts))
     while (
         0 < cut < len(posts)

@@ -55,7 +55,7 @@ class Thumbnails:
         """A JPEG. Raises NoThumbnail, Rejected if the file is not in the store, and Busy if it must be tried
         again later.
 
-        Who leaves does not stop the making, so that the next one finds it made.
+        A caller that leaves does not stop the work: the next caller finds the thumbnail.
         """
         if (thumbnail := await self._files.thumbnail(key)) is not None:
             return thumbnail

@@ -33,7 +33,7 @@ class SweepResult:
 
 @dataclass(slots=True)
 class _Differences:
-    """What differs between the store and the rows."""
+    """The differences between the store and the rows."""
 
     seen: int = 0
     orphans: list[bytes] = field(default_factory=list)

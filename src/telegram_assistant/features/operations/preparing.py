@@ -76,7 +76,7 @@ def prepare_secrets(folder: Path, *, database: str, environ: Mapping[str, str]) 
 
 
 def _read_file(path: Path) -> str | None:
-    """What is in the file; None if there is none."""
+    """The content of the file; None if there is no file."""
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 

@@ -30,7 +30,7 @@ class DiskOverview:
 
 @dataclass(frozen=True, slots=True)
 class ResourcesOverview:
-    """What the running processes have measured last."""
+    """The latest measurements of the running processes."""
 
     redis: RedisMemory | None
     """None if no running process could ask Redis."""
@@ -63,7 +63,7 @@ def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], healths: Sequ
 async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> Mapping[DiskUse, Fullness]:
     """Sets the metrics, and returns those of disks.
 
-    What cannot be measured has none: nobody must take an old number for a new one.
+    A resource that cannot be measured has no metric: nobody must take an old number for a new one.
     """
     measured = await measure_folders(folders)
     for folder in folders:

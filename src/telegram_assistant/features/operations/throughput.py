@@ -17,7 +17,7 @@ EVERY_SECONDS = 5.0
 
 
 class CountedMinutes:
-    """What the stages of this process do per minute, by their counters.
+    """The work of this process's stages in each minute, by their counters.
 
     One per process: it outlives a crash of its loop.
     """
@@ -78,7 +78,7 @@ async def keep_throughput(
 
 
 async def measure_backlog(backlog: Backlog) -> None:
-    """Sets the metric of what waits. What waits no longer becomes zero."""
+    """Sets the metric of waiting entries. A queue that is empty now gets a zero."""
     waiting = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
     exported_labels = {
         (sample.labels["queue"], sample.labels["kind"])

@@ -124,7 +124,7 @@ async def set_role(
     session: str,
     drop_cached_keys: Callable[[], Awaitable[None]],
 ) -> None:
-    """Changes the role. What a lower role does not permit ends at once: invitations, and scopes of keys."""
+    """Changes the role. A lower role ends invitations and scopes of keys that it does not permit, at once."""
     await _check(member, members, is_changed=await members.set_role(member, role, session=session))
     await announce_changed_keys(drop_cached_keys)
 
@@ -138,7 +138,7 @@ async def remove_member(
     keep_feeds: bool = False,
     keep_receivers: bool = False,
 ) -> None:
-    """Removes the member, and what they have made with them. Who removes them takes over what is kept."""
+    """Removes the member and what they made here. The owner who removes them takes over what is kept."""
     removed = await members.remove(
         member, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers
     )

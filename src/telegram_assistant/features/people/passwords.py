@@ -33,7 +33,7 @@ QUEUE_FULL = Reason(
 
 
 class PasswordQueue(StrEnum):
-    """Who waits for a hash."""
+    """A queue of requests that wait for a password hash."""
 
     KNOWN_BROWSER = "known browser"
     """A login from a browser that the person has used before. Strangers cannot fill its queue."""
@@ -58,7 +58,7 @@ class Passwords:
     async def create_verifier(
         self, password: str, *, queue: PasswordQueue = PasswordQueue.CHANGE
     ) -> PasswordVerifier:
-        """What is stored of a new password. Raises Busy if too many wait."""
+        """Computes the verifier of a new password. Raises Busy if too many wait."""
         parameters = _new_parameters()
         proof = await self._wait_in(queue, lambda: _compute(password, parameters))
         return PasswordVerifier(parameters, hashlib.sha256(proof).digest())

@@ -43,7 +43,7 @@ def sign_picture(feed: FoundFeed, picture: FeedPicture, *, secret_key: bytes) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureOpener:
-    """What opening a picture needs."""
+    """The stores and the secret key that opening a picture needs."""
 
     directory: FeedDirectory
     tenant: Callable[[TenantId], TenantStores]

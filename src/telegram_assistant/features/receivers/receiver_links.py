@@ -29,7 +29,7 @@ class LinkedReceiver:
 
 
 def secret_purpose(receiver_id: UUID) -> str:
-    """What the secret of a webhook is sealed for: it does not open in another receiver's row."""
+    """The purpose for which a webhook's secret is sealed. It does not open in another receiver's row."""
     return f"webhook {receiver_id}"
 
 

@@ -64,7 +64,7 @@ class SyndicatedEntry:
     author: str
     entities: tuple[TextEntity, ...] = ()
     html: str = ""
-    """What is not the text of a post, written already."""
+    """Finished HTML of content that is not the text of a post."""
     pictures: tuple[FeedPicture, ...] = ()
 
 
@@ -153,7 +153,7 @@ async def find_feed(token: str, *, directory: FeedDirectory) -> FoundFeed:
 async def read_feed(
     feed: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str
 ) -> FeedContent:
-    """What the feed lists now. Raises Missing if what it lists has been deleted."""
+    """The current entries of the feed. Raises Missing if the subject of the feed has been deleted."""
     tenant_url = f"{base_url}/t/{feed.tenant}"
     match feed.kind:
         case FeedKind.WATCH:

@@ -72,7 +72,7 @@ NO_SECRET = Reason(
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What sending needs."""
+    """The stores, clients and limits that sending needs."""
 
     deliveries: Deliveries
     tenant: Callable[[TenantId, UserId | None], TenantStores]
@@ -185,7 +185,7 @@ async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], 
 
 
 def _batch(waiting: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
-    """What goes in one mail: a code or a digest alone, or alerts of the same person up to the next digest."""
+    """The deliveries of one mail: a code or digest alone, or alerts of one person up to the next digest."""
 
     def belongs(delivery: Delivery) -> bool:
         return delivery.alert_id is not None and delivery.user_id == waiting[0].user_id

@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 class SearchFileFormat(StrEnum):
-    """What a search can be saved as."""
+    """A file format for the results of a search."""
 
     CSV = "csv"
     JSON = "json"

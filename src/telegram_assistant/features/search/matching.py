@@ -103,7 +103,7 @@ async def _order_by_time(
     """Posts with all words, then those with some of them, then those found by meaning alone, each newest
     first.
 
-    Where older posts with all words follow on later pages, nothing else is shown: it would stand above newer
+    If older posts with all words follow on later pages, nothing else is shown: it would stand above newer
     posts.
     """
     matches = by_words.matches

@@ -39,7 +39,7 @@ class Bookmark:
     as_of: datetime
     """Later posts are ignored, because they would shift the pages."""
     place: SearchPosition | None = None
-    """Where the window begins; None: at the newest post."""
+    """The position at which the window begins; None: at the newest post."""
     offset: int = 0
 
     def encode(self, *, about: str) -> str:

@@ -76,7 +76,7 @@ class SearchPage:
 
     @property
     def notes(self) -> tuple[Reason, ...]:
-        """What was searched differently than it was typed."""
+        """The differences between the typed query and the search."""
         return (
             *(correction.words for correction in self.mended),
             *(note_giving_up(typed) for typed in self.gave_up),

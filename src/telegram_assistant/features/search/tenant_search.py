@@ -38,14 +38,14 @@ class TenantSearch:
 
     @property
     def about(self) -> str:
-        """What a cursor belongs to."""
+        """The search that a cursor belongs to."""
         choices = ("by story" if self.by_story else "", "" if self.order is SearchOrder.BEST else self.order)
         return " ".join((str(self.query), *filter(None, choices)))
 
 
 @dataclass(frozen=True, slots=True)
 class SearchBasis:
-    """What was read already, and what several searches may share."""
+    """The data that were read already, which several searches may share."""
 
     scope: SearchScope | None = None
     channels: Sequence[NamedChannel] = ()

@@ -43,7 +43,7 @@ _LETTERS = re.compile(r"[^\W\d_]{4,}")
 
 
 class Relaxed(StrEnum):
-    """What a post needs to be found, if too few posts have all words."""
+    """The words that a post needs to be found, if too few posts have all words."""
 
     ALL_BUT_ONE = "all_but_one"
     HALF = "half"

@@ -147,7 +147,7 @@ async def share_posts(post_ids: Sequence[PostId], *, reading: Reading) -> Shared
 
 
 async def answer_content(answer: Answer, *, reading: Reading, language: str) -> SharedContent:
-    """What the page shows of an answer, in the words of its language."""
+    """The shared page of an answer, in the words of its language."""
     sources = await load_sources((passage.post_id for passage in answer.passages), reading=reading)
     visible = {post.post_id for post in sources}
 

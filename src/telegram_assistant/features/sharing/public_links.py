@@ -32,7 +32,7 @@ NOT_ALLOWED = Reason(
 MAX_NAMED = 5
 """Private channels that a warning names."""
 PATH = "/s/"
-"""Where links begin."""
+"""The beginning of the path of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ async def find_link(token: str, *, directory: PublicLinkDirectory) -> FoundLink:
 async def open_link(
     link: FoundLink, *, stores: TenantStores, own: PersonStores, language: str
 ) -> SharedContent:
-    """What the maker of the link sees now. Raises Missing if that is nothing."""
+    """The content that the maker of the link sees now. Raises Missing if there is none."""
     try:
         return await _load_subject(link.kind, link.subject, stores=stores, own=own, language=language)
     except Missing as error:

@@ -46,7 +46,7 @@ async def list_marks(*, marks: PersonStoryMarks) -> tuple[StoryMark, ...]:
 async def marks_and_feedback(
     *, marks: PersonStoryMarks
 ) -> tuple[tuple[StoryMark, ...], tuple[StoryFeedback, ...]]:
-    """What the person did with stories and said about them; each the newest first."""
+    """The person's marks and feedback on stories; each the newest first."""
     return await marks.with_feedback()
 
 

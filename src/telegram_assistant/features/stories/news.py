@@ -12,7 +12,7 @@ def tells_news(story: VisibleStory) -> bool:
     """Whether channels of several owners tell it, not only as advertising, and not only by repeating words
     that name nobody and no number.
 
-    What two owners say in words of their own is news without any name.
+    A report by two owners in their own words is news without any name.
     """
     return is_news(story) and (
         _in_own_words(story) or any(numbers_in(post.text) or names_in(post.text) for post in story.posts)

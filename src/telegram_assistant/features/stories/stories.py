@@ -126,9 +126,9 @@ class FullStory:
     summary: StorySummary | None
     """None if no post says anything that can be quoted."""
     material: SummaryMaterial | None
-    """What a provider may read of it; None without a summary."""
+    """The material that a provider may read; None without a summary."""
     written: WrittenSummary | None
-    """What a provider has written from it."""
+    """The summary that a provider has written from the material."""
     sources: tuple[StoryChannel, ...]
     changes: tuple[TextChange, ...]
     """In the order in which they were noticed."""
@@ -271,7 +271,7 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
 
 
 async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[DistinctPicture, ...]:
-    """Each picture once. What they look like is asked only where there are several files."""
+    """Each picture once. Their looks are loaded only if there are several files."""
     files = {picture.sha256 for post in story.posts for picture in post.pictures}
     post_ids = [post.post_id for post in story.posts if post.pictures]
     return await asyncio.to_thread(

@@ -38,7 +38,7 @@ class StoryTelling:
     state_at: datetime | None = None
     """When it changed to what the headline says; None if it did not."""
     word: StateWord | None = None
-    """What became of the story, if its posts say so beyond doubt."""
+    """The state of the story, if its posts say it beyond doubt."""
 
 
 def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
@@ -98,7 +98,7 @@ def _tell_beginning(story: VisibleStory, language: str | None) -> StoryTelling:
 
 
 def summary_of(story: VisibleStory, *, language: str | None = None) -> StorySummary | None:
-    """What channels say in their own words, dispute, add and correct.
+    """A summary of the facts that channels state in their own words, dispute, add and correct.
 
     Takes some 20 ms: call it in a thread. None if no post says anything.
     """

@@ -27,7 +27,7 @@ DAY = timedelta(days=1)
 FIRST_REACH = timedelta(days=3)
 """How far a first visit looks back."""
 AWAY_AFTER = timedelta(days=2)
-"""Who comes back later than this was away, and is offered to catch up."""
+"""A person who comes back later than this was away, and is offered to catch up."""
 MAX_AWAY = timedelta(days=14)
 MAX_STORIES = 20
 STORIES_AFTER_ABSENCE = 60
@@ -61,7 +61,7 @@ class DisputedNumber:
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """What happened in the tenant's channels beside the stories. The same for everybody in the tenant."""
+    """Events in the tenant's channels beside the stories. They are the same for everybody in the tenant."""
 
     changes: tuple[DescribedChange, ...]
     """Edits that changed the meaning, those with the most readers first."""
@@ -84,7 +84,7 @@ class MissedStories:
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What a person finds when they come back."""
+    """The news that a person finds when they come back."""
 
     before_at: datetime | None
     """When they were here before; None on the first visit."""
@@ -117,7 +117,7 @@ async def peek_today(
     folder: str | None = None,
     language: str | None = None,
 ) -> Today:
-    """What the person would find now, without noting that they were here."""
+    """The news that the person would find now. No visit is recorded."""
     visit = await own.choices.last_visit(now)
     return await read_today(
         visit, stores=stores, own=own, now=now, zone=zone, folder=folder, language=language
@@ -206,7 +206,7 @@ async def unread_alerts(*, stores: TenantStores, limit: int = MAX_ALERTS) -> Unr
 async def meanwhile(
     *, stores: TenantStores, now: datetime, rising: tuple[ExplainedTrend, ...] = ()
 ) -> Meanwhile:
-    """What changed quietly within a day, beside the names that rise now."""
+    """The quiet changes of the last day, and the names that rise now."""
     page = await quiet_changes(
         now - QUIET_REACH,
         stores=stores,

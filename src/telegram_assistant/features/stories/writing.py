@@ -56,7 +56,7 @@ class SummaryMaterial:
     def key(self) -> bytes:
         """Changes with every post, every edit, the language and the prompt.
 
-        What is not sent does not change the text.
+        Text that is not sent does not change it.
         """
         parts = (part for post in self.posts for part in (str(post.post_id), post.text[:MAX_SENT_CHARACTERS]))
         return key_of(prompt(PROMPT).label, self.language, *parts)
@@ -68,7 +68,7 @@ class SummaryMaterial:
 
 @dataclass(frozen=True, slots=True)
 class SummaryWriting:
-    """What came of asking for a summary: what was written, or why nothing is shown."""
+    """The result of asking for a summary: the summary, or the reason why none is shown."""
 
     written: WrittenSummary | None
     fallback: Reason | None = None
@@ -76,7 +76,7 @@ class SummaryWriting:
 
 @dataclass(frozen=True, slots=True)
 class SummaryWriter:
-    """Who writes, and at whose cost."""
+    """The providers that write, and the tenant that pays them."""
 
     questions: TenantQuestions
     tenant_id: TenantId
@@ -85,7 +85,7 @@ class SummaryWriter:
 async def load_materials(
     stories: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores
 ) -> list[SummaryMaterial]:
-    """What a provider may read of each story, in the language of its summary. One query for all."""
+    """The posts of each story that a provider may read, in the language of its summary. One query for all."""
     considered = [_in_language(story, summary.language) for story, summary in stories]
     sendable = {
         sendable_post.post_id
@@ -113,7 +113,7 @@ async def offer_summary(material: SummaryMaterial | None, *, writer: SummaryWrit
 async def load_known_summaries(
     materials: Sequence[SummaryMaterial], *, stores: TenantStores
 ) -> Mapping[bytes, WrittenSummary]:
-    """What was written about these materials before."""
+    """The summaries that were written from these materials before."""
     keys = [material.key for material in materials if material.posts]
     return await stores.written_summaries.find(keys) if keys else {}
 
@@ -125,9 +125,9 @@ async def write_summaries(
     stores: TenantStores,
     patience_seconds: float,
 ) -> Mapping[bytes, WrittenSummary]:
-    """What was written about these materials, before or now.
+    """The summaries of these materials, written before or now.
 
-    What takes longer than `patience_seconds` is left out.
+    A summary that takes longer than `patience_seconds` is left out.
     """
     known_summaries = await load_known_summaries(materials, stores=stores)
     missing = (
@@ -160,9 +160,9 @@ async def write_summaries(
 async def write_summary(
     material: SummaryMaterial | None, *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float
 ) -> SummaryWriting:
-    """What was written about this material, before or now.
+    """The summary of this material, written before or now.
 
-    A call that takes longer goes on, and is found by whoever asks again.
+    A call that takes longer than `patience_seconds` goes on, and a later request finds its result.
     """
     if material is None or not material.posts:
         return SummaryWriting(None, NOT_SENT)

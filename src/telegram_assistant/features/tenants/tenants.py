@@ -126,7 +126,7 @@ async def set_budget(
 ) -> TenantSummary:
     """Sets a tenant's monthly budget; the operator pays the providers.
 
-    What this month has already used still counts.
+    The amount that was already used this month still counts.
     """
     if not 0 <= micro <= MAX_MICRO:
         raise Rejected(Reason("budget_out_of_range", "a budget must be between 0 and a billion units"))

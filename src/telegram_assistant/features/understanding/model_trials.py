@@ -44,7 +44,7 @@ class JudgedPair(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ModelTrial:
-    """What a model is worth on these pairs."""
+    """The quality and speed of a model on these pairs."""
 
     model: str
     pairs: int

@@ -63,7 +63,7 @@ class SourcePost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WritingPrice:
-    """What a provider may cost at most, and what it has cost, in millionths of the unit."""
+    """The maximum and the actual cost of a provider's text, in millionths of the unit."""
 
     provider: str
     model: str

@@ -20,7 +20,7 @@ class Recent[T]:
         """By key: nobody waits for what another tenant counts."""
 
     async def get_or_count(self, key: Hashable, count: Callable[[], Awaitable[T]], *, now: datetime) -> T:
-        """What was counted lately, or else now. While one counts again, others get what was there before."""
+        """Returns a recent count, or counts now. During a new count, other callers get the old one."""
         if (fresh := self._fresh(key, now)) is not None:
             return fresh[1]
         lock = self._counting.setdefault(key, asyncio.Lock())

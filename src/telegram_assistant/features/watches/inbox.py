@@ -42,7 +42,7 @@ class InboxLine:
     alert: Alert
     headline: Snippet
     text: Snippet
-    """What follows the headline; empty if nothing does."""
+    """The text after the headline; empty if there is none."""
     matches: tuple[str, ...]
     """The words that matched, as they are written in the post."""
     others: tuple[Alert, ...] = ()

@@ -49,7 +49,7 @@ async def read_conditions(
 
 
 def target_of_search(query: str, *, today: date) -> WatchTarget:
-    """What a watch of this search looks for: new posts, or edits and deletions if the search is for them.
+    """The target of a watch of this search: new posts, or edits and deletions if the search is for them.
 
     Days are left out, because a watch looks at what happens from now on. Raises Rejected if the query is not
     valid.
@@ -73,7 +73,7 @@ async def create_watch(
 ) -> Watch:
     """Raises Rejected if it makes no sense or would match everything, Conflicting if the name is taken.
 
-    What happened before `begins_at`, usually now, raises no alert.
+    Events before `begins_at`, usually now, raise no alert.
     """
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
     watch_id = await stores.watches.create(

@@ -49,7 +49,7 @@ IDLE_SECONDS = 1.0
 PAST_PER_POLL = 3 / 7
 """Backfills get three tenths of the requests."""
 MAX_CREDIT = BATCH * PAST_PER_POLL
-"""What a batch of polls earns.
+"""The credit that a batch of polls earns.
 
 Less would cut the share of backfills; more would let them delay polls for long.
 """

@@ -51,7 +51,7 @@ class Step:
     """Posts that were read again: their counts may have changed."""
     done: bool = False
     busy: Busy | None = None
-    """What interrupted the step."""
+    """The error that interrupted the step."""
 
 
 class Backfiller:

@@ -40,7 +40,7 @@ _FATES = (
     "осудить приговорить sentence convict",
     "оштрафовать fine",
 )
-"""What becomes of people: a number of one is none of another."""
+"""Fates of people: the number of people with one fate is not the number of people with another."""
 _COLLECTIVE = re.compile(r"\b(?:дво|тро|четвер|пятер|шестер|семер)(?:е|о|их|ых|им|ым)\b", re.IGNORECASE)
 _CAUSE = re.compile(
     r"\b(?:из-за|потому\s+что|так\s+как|поскольку|в\s+связи\s+с|вследствие|ввиду|благодаря|причин\w+|"

@@ -210,9 +210,7 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
 def _sureness(
     question: ParsedQuestion, sentences: Sequence[ParsedText], fits: Sequence[float], place: int
 ) -> float:
-    """What is wanted counts in a sentence that names what the question is about,
-    or goes on from one that is about it.
-    """
+    """How surely a sentence answers. It must name the question's subject, or follow a sentence about it."""
     is_about_it = (fits[place] > 0 and _has_name(question, sentences[place])) or (
         place > 0 and fits[place - 1] > 0
     )
@@ -285,7 +283,7 @@ def _fit(question: ParsedQuestion, sentence: ParsedText) -> float:
 
 
 def _weight(word: ParsedWord) -> int:
-    """What is asked about is mostly a noun; English words that look like verbs count once."""
+    """A question is mostly about nouns: they count twice, and words like verbs or adjectives once."""
     return 1 if is_verbal(word.folded) or _ADJECTIVE.search(word.folded) else 2
 
 

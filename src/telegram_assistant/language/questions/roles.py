@@ -19,7 +19,7 @@ the a an of to in on at by for with from against over after before near into as 
 _PREPOSITIONS = frozenset(_SMALL_WORDS.split()) - {"the", "a", "an"}
 _NO_VERBS = frozenset(_SMALL_WORDS.split())
 _PASSES = "достаться доставаться отойти"
-"""What the first name does not do: «завод достанется Лосеву»."""
+"""Verbs whose actor is not the first name: «завод достанется Лосеву»."""
 _SUBJECT, _OBJECT, _DOER = "nomn", "accs", "ablt"
 
 type Name = Sequence[ParsedWord]
@@ -96,8 +96,9 @@ def _by_grammar(text: ParsedText, first: int, second: int) -> bool | None:
 
 
 def _head(text: ParsedText, place: int) -> tuple[int, frozenset[str]]:
-    """Where a name begins with the noun before it («команду «Ладья»»), and its grammatical cases;
-    none if it has no endings of its own.
+    """The place of a name, with the noun before it («команду «Ладья»»), and its grammatical cases.
+
+    A name without endings of its own has no cases.
     """
     word = text.words[place]
     before = text.words[place - 1] if place else word

@@ -11,7 +11,7 @@ from telegram_assistant.language.quantities import SCALE
 from telegram_assistant.language.russian import analyser
 
 NOUN_WORDS = 3
-"""What is counted or chosen stands among so many words behind the question word."""
+"""The noun that is counted or chosen is among so many words behind the question word."""
 
 
 class WantedKind(StrEnum):
@@ -25,7 +25,7 @@ class WantedKind(StrEnum):
     TIME = "time"
     CAUSE = "cause"
     DEFINITION = "definition"
-    """What something is, or who somebody is."""
+    """A description of a thing or a person."""
     DETAIL = "detail"
     """Anything that the question does not say itself."""
     CONFIRMATION = "confirmation"
@@ -34,7 +34,10 @@ class WantedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a question wants. `nouns` are readings of what a number counts; none: any number does."""
+    """The kind of answer that a question wants.
+
+    `nouns` are readings of the noun that a number counts; none: any number does.
+    """
 
     kind: WantedKind
     nouns: frozenset[str] = frozenset()
@@ -61,7 +64,7 @@ _ALIKE = (
     (_PERCENT, _PERCENT),
     ("человек люди пострадавших погибших раненых жертва people person injured wounded dead victim", _PEOPLE),
 )
-"""What is asked for, and what counts as it: people are also passengers, hours are also minutes."""
+"""Wanted nouns, and the nouns that count as them: people are also passengers, hours are also minutes."""
 _AMOUNTS = """
 цена стоимость курс сумма прибыль доход выручка убыток зарплата бюджет штраф
 price cost rate sum profit revenue loss salary budget fee amount fine
@@ -143,7 +146,7 @@ _FATES = re.compile(
     r"evacuated|hospitali[sz]ed)\b",
     re.IGNORECASE,
 )
-"""What happens to people: who asks how many were hurt asks about people."""
+"""Fates of people: a question about the number of the injured is a question about people."""
 _COSTS = re.compile(r"\b(?:сто[ия]\w+|обой\w+|cost|pay|much)\b", re.IGNORECASE)
 _ASKS_CHANGE = re.compile(
     r"\bна\s+скольк\w+|\bнасколько|\bby\s+how|\bhow\s+(?:much|many)\b.*\b(?:rise|rose|grow|grew|"
@@ -171,8 +174,8 @@ def asks_itself(question: str) -> bool:
 
 
 def parse_wanted(question: ParsedText) -> Wanted:
-    """What a question wants, by its first question word; without one,
-    anything that it does not say itself.
+    """The answer that a question wants, by its first question word; without one, anything that it does not
+    say itself.
     """
     text = question.text
     for pattern, wanted in (

@@ -36,7 +36,7 @@ class Schema:
 
     @property
     def place(self) -> Reason:
-        """Where the schema is, for people."""
+        """The state of the schema, for people."""
         if self.is_newer:
             return Reason(
                 "schema_newer",

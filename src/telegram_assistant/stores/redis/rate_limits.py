@@ -39,7 +39,7 @@ return {tightest - 2, least, math.ceil(filled[tightest] - now), changes}
 
 
 class BucketOwner(StrEnum):
-    """What a bucket counts requests by."""
+    """The key, person, tenant or address whose requests a bucket counts."""
 
     KEY = "key"
     TENANT = "tenant"

@@ -12,7 +12,7 @@ from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 
 COLUMNS = 24
 SPANS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440))
-"""What one column may stand for; the shortest with which the story fits."""
+"""The times that one column may stand for. The chart takes the shortest with which the story fits."""
 MIN_ROWS, MAX_ROWS = 4, 8
 CHART_HEIGHT = 84.0
 

@@ -28,7 +28,7 @@ from telegram_assistant.web.views import Content, TenantView
 
 
 async def show(view: TenantView) -> Content:
-    """What is found without a provider; `live` is where the page hears what a provider writes.
+    """Shows the answer that needs no provider; `live` is where the page hears what a provider writes.
 
     Nothing is paid for a link on another site.
     """

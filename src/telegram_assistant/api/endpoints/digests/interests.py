@@ -48,7 +48,7 @@ Topic = Annotated[Storable, Field(min_length=1, max_length=MAX_TOPIC_LETTERS)]
 
 
 class FeedbackResponse(ResponseModel):
-    """What you said about a story, and which topics were learnt from it.
+    """Your feedback about a story, and the topics that were learnt from it.
 
     `saved` is about a post that you saved.
     """
@@ -154,7 +154,7 @@ async def say_about_story(
 ) -> LearntResponse:
     """Ask for more or less like the story of this post, or mute it for yourself.
 
-    What you have said before counts once.
+    Repeated feedback counts once.
     """
     post_id = PostId(ChannelId(channel_id), MessageId(message_id))
     topics = await interests.say(

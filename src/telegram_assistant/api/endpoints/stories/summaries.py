@@ -22,7 +22,7 @@ area = Area(
 
 
 class SummaryWritingResponse(ResponseModel):
-    """What a provider wrote about a story, now or before, or why nothing of it is shown."""
+    """A provider's summary of a story, written now or before, or the reason why none is shown."""
 
     written: WrittenSummaryResponse | None
     fallback: str | None

@@ -41,7 +41,7 @@ class CatchUpResponse(ResponseModel):
 
 
 class TodayResponse(ResponseModel):
-    """What you find when you come back. Nobody is told that you looked."""
+    """The news since your last visit. Reading it does not count as a visit."""
 
     before_at: datetime | None = Field(description="Your last visit to the pages; null before the first.")
     minutes: int = Field(description="To read the stories with news, or else all.")

@@ -66,7 +66,7 @@ class OwnBudgetResponse(ResponseModel):
 
 
 class BudgetRequest(RequestModel):
-    """The new monthly budget. What was already used this month still counts."""
+    """The new monthly budget. The amount that was already used this month still counts."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"micro": 500_000_000, "tokens": None}]})
 

@@ -244,7 +244,7 @@ async def change_watch(context: Context, watch_id: WatchId, body: WatchRequest) 
     "/watches/{watch_id}/pause", scope=KeyScope.WRITE, example=EXAMPLE | {"paused_at": "2026-11-15T09:00:00Z"}
 )
 async def pause_watch(context: Context, watch_id: WatchId) -> WatchResponse:
-    """Pause a watch. What happens meanwhile raises no alert later."""
+    """Pause a watch. Events during the pause raise no alert later."""
     return watch_response(await watches.pause_watch(watch_id, stores=context.stores, is_paused=True))
 
 

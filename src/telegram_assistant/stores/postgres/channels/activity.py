@@ -44,7 +44,7 @@ class OpeningAccount:
 
 @dataclass(frozen=True, slots=True)
 class SurroundedActivity:
-    """What a channel posted, and who is around it."""
+    """The activity of a channel, the accounts that know it, and its sister channels."""
 
     activity: ChannelActivity | None
     """None if the tenant does not follow the channel."""

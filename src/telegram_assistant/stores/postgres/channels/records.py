@@ -31,7 +31,7 @@ FORWARDS = "p.fwd_channel_id IS NOT NULL AND p.fwd_channel_id <> p.channel_id"
 
 @dataclass(frozen=True, slots=True)
 class CountedPosts:
-    """What is counted of one channel without reading its texts."""
+    """Counts of one channel's posts, made without reading its texts."""
 
     channel_id: ChannelId
     since: datetime

@@ -36,7 +36,7 @@ class ClaimedRequest:
     reference: str
     subscription: Subscription
     progress: str | None
-    """Where reading a long list continues."""
+    """The place at which reading a long list continues."""
 
 
 # An account serves all kinds for its own tenant, and requests for its own access. An operator's account also

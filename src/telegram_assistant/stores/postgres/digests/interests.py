@@ -22,7 +22,7 @@ from telegram_assistant.stores.postgres.database import Connection, PersonTransa
 
 SHOWN_REASONS = 3
 MAX_FEEDBACK = 1000
-"""What was said about stories longer ago than that no longer counts: such stories have left every list."""
+"""Older feedback no longer counts: its stories have left every list."""
 
 
 class PersonInterests:
@@ -46,7 +46,7 @@ class PersonInterests:
         return tuple(_interest(row) for row in rows)
 
     async def list_feedback(self) -> tuple[StoryFeedback, ...]:
-        """What the person said about stories, the newest first."""
+        """The person's feedback about stories, the newest first."""
         async with self._transactions.begin() as connection:
             return await fetch_feedback(connection)
 
@@ -73,8 +73,8 @@ class PersonInterests:
     async def say(
         self, posts: Sequence[PostId], feedback: Feedback, *, headline: str, topics: Sequence[str]
     ) -> tuple[str, ...]:
-        """Keeps what the person says about the story of these posts, and learns the topics. What was said
-        before counts once.
+        """Saves the person's feedback about the story of these posts, and learns the topics. Repeated
+        feedback counts once.
 
         Returns the topics that were learnt. A topic that a person wrote down keeps its weight.
         """

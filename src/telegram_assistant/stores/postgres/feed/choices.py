@@ -10,7 +10,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.stores.postgres.database import PersonTransactions
 
 SAME_VISIT = timedelta(minutes=30)
-"""Who comes back within this time has not been away."""
+"""A person who comes back within this time has not been away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ReadingVisit:
 
     before_at: datetime | None
     floor_at: datetime
-    """Where reading the oldest posts first goes on."""
+    """The time from which reading the oldest posts first goes on."""
     mutes: Mutes
 
 

@@ -187,8 +187,8 @@ class BrokenSource:
 
 @dataclass(frozen=True, slots=True)
 class FeedSurroundings:
-    """What stands around the feed: folders to choose from, how many channels are followed,
-    and those that cannot be read.
+    """The data beside the feed: folders to choose from, the number of followed channels, and the channels
+    that cannot be read.
     """
 
     folders: tuple[str, ...]

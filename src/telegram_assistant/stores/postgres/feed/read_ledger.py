@@ -78,7 +78,7 @@ class ReadLedger:
         return await self._mark(UNREAD, messages)
 
     async def mark_all_read(self, scope: ReadingScope, *, until: datetime) -> int:
-        """Marks everything that was stored by then. What came later stays unread."""
+        """Marks everything that was stored by then. Later posts stay unread."""
         async with self._transactions.begin() as connection:
             return await _record_change(connection, READ_ALL, scope.folder, scope.channel_id, until)
 

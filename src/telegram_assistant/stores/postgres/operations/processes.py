@@ -20,7 +20,7 @@ type Parts = Mapping[str, Mapping[str, Mapping[str, Fact]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessReport:
-    """What a process says about itself."""
+    """The report of a process about itself."""
 
     instance: str
     roles: tuple[str, ...]

@@ -36,7 +36,7 @@ class Invitation:
 
 
 class ThingKind(StrEnum):
-    """What a member can make that outlives a page."""
+    """The kind of a thing that a member has made and that outlives a page."""
 
     INVITATION = "invitation"
     KEY = "key"
@@ -100,7 +100,7 @@ class Members:
         return is_removed
 
     async def things(self, member: UUID) -> tuple[MemberThing, ...]:
-        """What the member has made here that lets somebody in, or sends something out."""
+        """The things that the member has made here and that let somebody in, or send something out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM things_of_member($1)", member)
         return tuple(

@@ -2,7 +2,7 @@
 that may do just that.
 
 The functions ask for a proof: the hash that only the password gives, or the token of a link or of a session.
-Who can only run SQL with the login of requests has none of them.
+An attacker who can only run SQL with the login of requests has none of them.
 """
 
 import json

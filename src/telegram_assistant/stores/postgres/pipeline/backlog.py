@@ -13,7 +13,7 @@ from telegram_assistant.stores.postgres.operations.job_runs import JobRun
 
 
 class Queue(StrEnum):
-    """Where something waits."""
+    """A queue of waiting entries."""
 
     OUTBOX = "outbox"
     """Post revisions that have not passed the pipeline, by lane."""

@@ -156,7 +156,7 @@ class Outbox:
         """Announces as grouped, each once, the posts that one branch has held for so long since another has
         ended. Returns how many.
 
-        What the branch has made a dead letter counts as held.
+        A post that the branch has made a dead letter counts as held.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(

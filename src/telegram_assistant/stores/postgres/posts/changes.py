@@ -52,7 +52,7 @@ class QuietChange:
     meaning: tuple[MeaningChange, ...] | None
     """How the meaning changed; None for a deletion, and for edits from before this was compared."""
     score: int
-    """What the changes are ordered by, beside the time."""
+    """The value that orders the changes, beside the time."""
     channel: str
     username: str | None
 

@@ -94,7 +94,7 @@ class Deliveries:
     async def waiting(
         self, receiver: DueReceiver, *, owner: str, lease: timedelta, now: datetime, per_hour: int, limit: int
     ) -> tuple[Delivery, ...]:
-        """What is due for the receiver, in order, and counts an attempt of each.
+        """Returns the deliveries that are due for the receiver, in order, and counts an attempt of each.
 
         Empty if there is nothing, the lease was lost, or the tenant may not send any more in this hour.
         """

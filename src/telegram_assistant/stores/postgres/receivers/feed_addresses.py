@@ -16,7 +16,7 @@ MAX_ADDRESSES = 200
 
 
 class FeedKind(StrEnum):
-    """What a feed lists."""
+    """The kind of entries that a feed lists."""
 
     WATCH = "watch"
     FOLDER = "folder"
@@ -43,7 +43,7 @@ class FeedAddress:
 
 @dataclass(frozen=True, slots=True)
 class FoundFeed:
-    """What an address leads to."""
+    """The feed that an address leads to."""
 
     address_id: UUID
     hash: bytes = field(repr=False)

@@ -30,7 +30,7 @@ BEGINNING = 1_500
 
 @dataclass(frozen=True, slots=True)
 class SearchPosition:
-    """Where a search stopped, in its order: the newest first, then by channel and message."""
+    """The position at which a search stopped, in its order: the newest first, then by channel and message."""
 
     posted_at: datetime
     channel_id: int = FURTHEST

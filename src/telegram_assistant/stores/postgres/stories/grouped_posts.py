@@ -13,7 +13,7 @@ from telegram_assistant.stores.postgres.database import Connection
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """What became of a post: its story, and how that changed."""
+    """The result of grouping a post: its story, and how that changed."""
 
     post: PostId
     story_id: StoryId

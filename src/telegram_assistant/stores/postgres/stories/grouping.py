@@ -81,7 +81,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What new posts are compared with."""
+    """The posts that new posts are compared with."""
 
     neighbours: Mapping[PostId, Neighbours]
     again: tuple[WeighedPost, ...]

@@ -50,7 +50,7 @@ class KeywordMentions:
 
 @dataclass(frozen=True, slots=True)
 class TagNames:
-    """What a tenant calls tags."""
+    """A tenant's names for tags."""
 
     names: Mapping[str, str | None]
 
@@ -123,7 +123,7 @@ class KeywordTrends:
             return await _posts(connection, post_ids)
 
     async def save_day(self, day: TrendDay) -> None:
-        """Keeps the trends of a day. What is kept already stays."""
+        """Saves the trends of a day. Trends that are saved already stay."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "INSERT INTO trend_days (day, trends) VALUES ($1, $2::text::jsonb) ON CONFLICT DO NOTHING",

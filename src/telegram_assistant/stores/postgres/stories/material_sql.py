@@ -50,7 +50,7 @@ chosen AS MATERIALIZED (
 """
 """$1 since, $2 window, $3 channels to leave out.
 
-What is counted are visible posts, so nothing depends on those of others.
+Only visible posts are counted, so nothing depends on those of others.
 """
 
 ONE_STORY = """

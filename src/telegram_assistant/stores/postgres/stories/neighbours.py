@@ -45,8 +45,9 @@ class Neighbours:
 async def earlier_posts(
     connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights
 ) -> dict[PostId, Neighbours]:
-    """What these posts, whose terms are stored, are compared with: it depends on the earlier posts alone,
-    not on when any of them came.
+    """The posts that these posts, whose terms are stored, are compared with.
+
+    The result depends on the earlier posts alone, not on when any of them came.
     """
     weighted_terms = [
         keys_of(post, weights) | dict.fromkeys(mentions_of(post), MENTION_WEIGHT) for post in posts
@@ -91,9 +92,9 @@ async def later_posts(
 def _questions(
     posts: Sequence[WeighedPost], weighted_terms: Sequence[Mapping[int, float]]
 ) -> tuple[object, ...]:
-    """What is looked up, term by term: who asks (its place from 1), the term, its weight, its votes.
+    """The columns of the look-up, by term: the place of its post (from 1), the term, its weight, its votes.
 
-    Then when and where the posts are.
+    Then the times, ids, periods and privacy of the posts.
     """
     sure = [sure_keys_of(post) for post in posts]
     rows = [

@@ -54,7 +54,7 @@ class StoryGroup:
 
 @dataclass(frozen=True, slots=True)
 class StoryMaterial:
-    """What stories are made of, and how strictly the tenant wants them grouped."""
+    """The material of stories, and how strictly the tenant wants them grouped."""
 
     grouping: Grouping
     groups: tuple[StoryGroup, ...]

@@ -24,7 +24,7 @@ class PoliciesInForce:
     policies: Mapping[ChannelId, AiPolicy]
     """The policy of each channel; `provider` without the owner's consent counts as `local`."""
     since: Mapping[ChannelId, datetime]
-    """Where the window of a channel begins; a channel without an entry is visible from its beginning."""
+    """The beginning of a channel's window; a channel without an entry is visible from its beginning."""
 
 
 async def in_force(connection: Connection) -> PoliciesInForce:

@@ -63,8 +63,8 @@ class TagUse:
     async def places(
         self, tags: Sequence[str], *, since: datetime, limit: int, before: Cursor | None = None
     ) -> tuple[Cursor, ...]:
-        """Where the posts with any of these tags stand, the newest first;
-        `before` is the cursor of the previous page.
+        """The places of the posts with any of these tags, the newest first; `before` is the cursor of the
+        previous page.
         """
         place = (
             (None, None, None) if before is None else (before.posted_at, before.channel_id, before.message_id)

@@ -73,7 +73,7 @@ class Watches:
     ) -> bool | None:
         """Returns False if there is no such watch, and None if the name is taken.
 
-        What the watch looks for from now on begins now.
+        The changed target applies from now on.
         """
         async with self._transactions.begin() as connection:
             if not await connection.fetchval(
@@ -89,7 +89,7 @@ class Watches:
         return True
 
     async def pause(self, watch_id: UUID, *, is_paused: bool) -> bool:
-        """Returns False if there is no such watch. What happens while it is paused raises no alert later."""
+        """Returns False if there is no such watch. Events during the pause raise no alert later."""
         async with self._transactions.begin() as connection:
             return await connection.execute(PAUSE, watch_id, is_paused) == "UPDATE 1"
 

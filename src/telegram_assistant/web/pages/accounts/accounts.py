@@ -24,7 +24,7 @@ HOT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class MethodRow:
-    """What is left of one method.
+    """The remaining budget of one method.
 
     `tightest` is the limit that will end first; None if only the process that uses the account knows.
     """
@@ -58,7 +58,7 @@ class AccountCard:
 
     @property
     def waits(self) -> tuple[MethodRow, ...]:
-        """What Telegram has asked to wait for, the longest first."""
+        """The methods for which Telegram has asked to wait, the longest first."""
         return tuple(
             sorted(
                 (method for method in self.methods if method.blocked_until),

@@ -127,7 +127,7 @@ async def try_all_again(view: TenantView) -> Response:
 
 
 async def _read_list(view: TenantView) -> str:
-    """What was written, and below it what is in the file. A file that is not a plain list stands alone."""
+    """The text that was typed, or the content of the file. Raises Rejected if there are both."""
     text, file = view.text("text").strip(), view.form.get("file")
     content = decode_list(await file.read()) if isinstance(file, UploadFile) and file.size else ""
     if text and content.strip():

@@ -33,7 +33,7 @@ MAX_FOLDER_LENGTH = 64
 MAX_DIGITS = 7
 HISTORY = (1, 7, 30, 90, 365, EVERYTHING_DAYS)
 IN_FOLDER = "in:"
-"""What stands before the name of a folder in a form; `NO_FOLDER` takes a channel out of its folder."""
+"""The prefix of the name of a folder in a form; `NO_FOLDER` takes a channel out of its folder."""
 NO_FOLDER = "none"
 CHOICES: Content = {
     "priorities": tuple(Priority),
@@ -111,7 +111,7 @@ def read_update(view: TenantView) -> SubscriptionUpdate:
 
 
 def audit_facts_of(update: SubscriptionUpdate) -> dict[str, str | int | bool]:
-    """What the audit log says about a change."""
+    """The facts of a change for the audit log."""
     changes = {
         "folder": "" if update.leaves_folder else update.folder,
         "priority": update.priority and update.priority.value,

@@ -80,8 +80,8 @@ async def show_plan(view: TenantView) -> Content:
 
 
 async def set_plan(view: TenantView) -> Response:
-    """Who may not choose the receivers of watches may not choose those of digests either,
-    and keeps what was chosen.
+    """Saves the plan. A person who may not choose the receivers of watches may not choose those of digests
+    either: the chosen ones stay.
     """
     times, weekdays, receivers = (
         [str(value) for value in view.form.getlist(name)] for name in ("time", "weekday", "receiver")

@@ -27,7 +27,7 @@ class DigestEntry:
     """The story as it is now, for its actions; None if it is no longer visible, or stands above already."""
     picture: DistinctPicture | None
     hidden: StoryFeedback | None
-    """What the reader said to hide it."""
+    """The feedback with which the reader hid it."""
     feedback: frozenset[Feedback]
     is_brief: bool
 

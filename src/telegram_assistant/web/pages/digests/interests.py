@@ -10,7 +10,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, own_path
 
 WEIGHTS = (-MAX_WEIGHT, -OWN_WEIGHT, 0.5, OWN_WEIGHT, 2.0, MAX_WEIGHT)
-"""What the page offers: never, less, a little, more, much more, always first."""
+"""The weights on the page: never, less, a little, more, much more, always first."""
 
 
 async def show(view: TenantView) -> Content:
@@ -39,7 +39,7 @@ async def reset(view: TenantView) -> Response:
 
 
 async def give_feedback(view: TenantView) -> Response:
-    """What a person says about a story, or takes back; then where they were."""
+    """Saves a person's feedback about a story, or takes it back; then returns to where they were."""
     try:
         feedback, post_id = Feedback(view.text("feedback")), PostId.parse(view.text("story"))
     except ValueError as error:

@@ -23,7 +23,7 @@ async def home(today: Page[TenantView], feed: Page[TenantView], view: PersonView
     """Shows the stories, or the feed where there are none, without a redirect that costs a phone a fifth of a
     second.
 
-    Who has several tenants chooses one.
+    A person with several tenants chooses one.
     """
     if len(view.memberships) == 1:
         only_membership = view.memberships[0]

@@ -34,7 +34,7 @@ CHOICES = {
     "has": {"image": "has:image"},
     "ads": {"yes": "ads:yes"},
 }
-"""What can be chosen beside the box, and what it means in a query."""
+"""The choices beside the box, and their meanings in a query."""
 
 
 async def show(view: TenantView) -> Content:
@@ -158,7 +158,7 @@ def _order(view: TenantView) -> SearchOrder:
 
 
 def _narrow(view: TenantView, typed: str) -> str:
-    """What was typed, with what was chosen beside the box."""
+    """The typed query, with the choices from beside the box."""
     filters = [meanings.get(view.query(name), "") for name, meanings in CHOICES.items()]
     channel = view.query("channel")
     if channel.isascii() and channel.isdecimal():

@@ -25,7 +25,7 @@ SHOWN_ROWS = 60
 
 
 async def show(view: TenantView) -> Content:
-    """What is written already is shown; nobody is asked and nothing is paid."""
+    """Shows the summary that is written already; nobody is asked and nothing is paid."""
     return await _story_content(
         view, await story_around(view.post_id(), stores=view.stores, language=view.language.value)
     )

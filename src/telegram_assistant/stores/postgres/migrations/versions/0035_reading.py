@@ -1,4 +1,4 @@
-"""What each person has read, saved and muted, and the searches that a tenant keeps."""
+"""Each person's read posts, saved posts and mutes, and the searches that a tenant keeps."""
 
 from alembic import op
 

@@ -1,6 +1,4 @@
-"""What a tenant does for itself: it deletes the login of its own account,
-and has its stored posts understood.
-"""
+"""A tenant's own work: it deletes the login of its account, and has its stored posts understood."""
 
 from alembic import op
 

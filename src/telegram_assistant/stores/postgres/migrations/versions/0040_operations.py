@@ -1,6 +1,4 @@
-"""What the operator watches: running processes, the throughput of stages,
-and functions that count what waits.
-"""
+"""The operator's data: processes, the throughput of stages, and functions that count waiting entries."""
 
 from alembic import op
 

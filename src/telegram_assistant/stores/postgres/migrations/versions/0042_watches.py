@@ -139,8 +139,8 @@ def quiet_until() -> None:
 
 
 def subject_of() -> None:
-    """What a post is about, as far as alerts count it once: its words if it has enough of them, otherwise its
-    album or itself.
+    """The subject by which alerts count a post once: its words if it has enough of them, otherwise its album
+    or itself.
 
     Short texts are not compared: a channel that warns twice in the same few words warns of two things.
     """

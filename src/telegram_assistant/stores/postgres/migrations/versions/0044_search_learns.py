@@ -241,8 +241,8 @@ def search_words() -> None:
 
     All terms of one alternative must match. If fewer than `enough` posts do, and nothing is left to look
     through, posts follow that have half of the words, or a rare one: `matched` says which words they have, a
-    bit each, and they rank by how rare these are. Where the planner expects few posts with all words, these
-    are among the others from the beginning. With `related` (keys of names after a ~, and numbers) only that
+    bit each, and they rank by how rare these are. If the planner expects few posts with all words, these are
+    among the others from the beginning. With `related` (keys of names after a ~, and numbers) only that
     second part runs, and finds posts with a rare one of these too. How rare a word is, the planner estimates;
     the words that suffice alone are together in 1,500 posts at most. A last row without a rank says how far
     the search went, and which terms are words. The function with one text for all words stays for programs of

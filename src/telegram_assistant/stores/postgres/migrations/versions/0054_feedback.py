@@ -1,4 +1,6 @@
-"""What people say about stories: more of it, less of it, none of it; and what was learnt from that."""
+"""People's feedback about stories: more of it, less of it, none of it; and the interests that were learnt
+from it.
+"""
 
 from alembic import op
 

@@ -1,5 +1,4 @@
-"""What the pictures of a tenant's posts look like and which words are in them, so that copies of a picture
-are shown once.
+"""The looks of the pictures of a tenant's posts, and the words in them: copies of a picture are shown once.
 
 The function runs with the owner's rights, because files and what was seen in them belong to no tenant. It
 tells of pictures that the tenant's own posts show: of active subscriptions since `visible_from`, not deleted

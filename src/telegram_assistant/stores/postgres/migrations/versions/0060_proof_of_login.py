@@ -43,7 +43,7 @@ def upgrade() -> None:
 
 
 def passwords() -> None:
-    """What was stored is split in place: an encoded argon2 hash ends with the hash itself."""
+    """Splits the stored hashes in place: an encoded argon2 hash ends with the hash itself."""
     op.execute("ALTER TABLE users ADD COLUMN password_parameters text, ADD COLUMN password_digest bytea")
     op.execute(
         r"""

@@ -1,4 +1,4 @@
-"""Who leaves a tenant, or becomes less in it, keeps nothing that lets them or others in.
+"""A person who leaves a tenant, or gets a lower role in it, keeps nothing that lets them or others in.
 
 A trigger on memberships does it, so that no way to change them forgets it: a page, the command line, or SQL.
 Invitations end with the right to invite; keys lose the scopes that the role does not have; of somebody who
@@ -38,7 +38,7 @@ def upgrade() -> None:
 
 
 def columns() -> None:
-    """What was made before belongs to the member whose name stands there: names are unique.
+    """Existing rows belong to the member whose name stands there: names are unique.
 
     Invitations of nobody end.
     """

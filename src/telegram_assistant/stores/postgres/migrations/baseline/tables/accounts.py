@@ -101,7 +101,7 @@ def account_plans() -> None:
 
 
 def login_attempts() -> None:
-    """What is shown to a person is sealed under the key that the person's client sent along."""
+    """The prompt for a person (`shown`) is sealed under the key that the person's client sent along."""
     op.execute(
         """
         CREATE TABLE login_attempts (

@@ -1,4 +1,4 @@
-"""What providers cost: budgets, reservations and the ledger."""
+"""The costs of providers: budgets, reservations and the ledger."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What is understood about posts: results, policies, vocabularies and linked pages."""
+"""The understanding of posts: results, policies, vocabularies and linked pages."""
 
 from alembic import op
 
@@ -119,7 +119,8 @@ def post_enrichment() -> None:
     """The policy `tier` adds to that of the class.
 
     A tenant whose subscription says `off` sees no result of a model, one that says `local` sees local ones,
-    and a provider's results are seen by those who pay for them. What linked pages say is no model's result.
+    and a provider's results are seen by those who pay for them. The content of linked pages is no model's
+    result.
     """
     op.execute(
         """

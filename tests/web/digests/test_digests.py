@@ -7,75 +7,16 @@ from telegram_assistant.assembly import App
 from telegram_assistant.documents.writing import write_plain
 from telegram_assistant.domain.digests.interests import MAX_WEIGHT, Interest, InterestSource
 from telegram_assistant.domain.digests.plan import DigestLength
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.document import digest_document
-from telegram_assistant.jobs import find_trends, make_digests, sync_interests
+from telegram_assistant.jobs import make_digests, sync_interests
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores
-from testkit.factories import follow_long_ago, make_channel, make_page, make_post
-from testkit.stories import store_story
-from testkit.web_clients import Browser, member_browser
+from testkit.factories import make_page, make_post
+from testkit.web_clients import Browser
 from tests.conftest import Admin
-
-BRIDGE = "В Северограде закрыли Литейный мост. Осмотр опор нашёл 4 трещины."
-BRIDGE_TOO = "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины."
-FIRE = "На складе в Самаре сгорели 40 машин. Огонь потушили к утру."
-MORE = "Литейный мост в Северограде откроют через 12 недель, сообщила мэрия."
-
-
-OTHERS_HAVE_THEIR_DAYS = """
-INSERT INTO trend_days (tenant_id, day, trends)
-SELECT t.tenant_id, $2::date - d.ago, '[]' FROM tenants t CROSS JOIN generate_series(1, 7) AS d(ago)
-WHERE t.tenant_id <> $1
-ON CONFLICT DO NOTHING
-"""
-"""The database is shared: the job would find the trends of every test's tenant."""
-
-
-async def make_channels(
-    tenant_id: TenantId, count: int, *, system: SystemStores, admin: Admin
-) -> list[ChannelId]:
-    made = [await make_channel(system, title=f"Канал {number}") for number in range(count)]
-    for channel_id in made:
-        await follow_long_ago(system, admin, tenant_id, channel_id)
-    return made
-
-
-async def tell(
-    texts: dict[ChannelId, str],
-    message_id: int,
-    *,
-    system: SystemStores,
-    admin: Admin,
-    minutes_ago: float,
-    like: PostId | None = None,
-) -> PostId:
-    """Every channel posts its text, and all of them are one story. Returns its first post."""
-    first, posts = like, []
-    for place, (channel_id, text) in enumerate(texts.items()):
-        at = datetime.now(UTC) - timedelta(minutes=minutes_ago - place / 10)
-        await system.landing.land(
-            make_page(make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)),
-            Claim(channel_id, 0),
-        )
-        posts.append(PostId(channel_id, MessageId(message_id)))
-        first = first or posts[0]
-    assert first is not None
-    story = await admin.fetchval(
-        "SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2",
-        first.channel_id,
-        first.message_id,
-    )
-    await store_story(
-        admin,
-        posts,
-        [(post, first, LinkKind.REWRITE, 9.0, False) for post in posts if post != first],
-        story_id=story,
-    )
-    return first
+from tests.web.story_posts import BRIDGE, BRIDGE_TOO, FIRE, MORE, make_channels, tell
 
 
 def headlines(page: str) -> list[str]:
@@ -366,59 +307,3 @@ async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_for
     assert "Самара" not in (await owner.open("./interests")).text
     await owner.submit("./interests/reset")
     assert "Nothing yet" in (await owner.open("./interests")).text
-
-
-async def test_a_story_that_five_channels_tell_within_half_an_hour_is_a_trend(
-    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
-) -> None:
-    channels = await make_channels(tenant_id, 5, system=system, admin=admin)
-    async with member_browser(app, tenant_id) as reader:
-        first = await tell(dict.fromkeys(channels[:4], BRIDGE), 1, system=system, admin=admin, minutes_ago=10)
-        assert "No trends in this period" in (await reader.open("./trends")).text
-        await tell({channels[4]: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=2, like=first)
-        assert "5 channels within 30 minutes" in (await reader.open("./trends")).text
-        assert f"/story/{first}" in reader.page
-
-
-async def mention(
-    channels: list[ChannelId], text: str, at: datetime, message_id: int, *, system: SystemStores
-) -> None:
-    for channel_id in channels:
-        post = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)
-        await system.landing.land(make_page(post), Claim(channel_id, 0))
-        await system.posts.save_derived([derived_of(loaded) for loaded in await system.posts.load([post.id])])
-
-
-async def test_a_name_that_is_mentioned_more_than_usual_is_a_trend_and_its_day_is_kept(
-    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
-) -> None:
-    channels, now = await make_channels(tenant_id, 5, system=system, admin=admin), datetime.now(UTC)
-    yesterday = now.replace(hour=12, minute=0) - timedelta(days=1)
-    for week in range(5):
-        await mention(
-            channels,
-            "Сегодня солнечно.",
-            now - timedelta(weeks=week, minutes=5),
-            10 * week + 101,
-            system=system,
-        )
-        await mention(
-            channels,
-            "Вчера было солнечно.",
-            yesterday - timedelta(weeks=week),
-            10 * week + 102,
-            system=system,
-        )
-    await mention(
-        channels, "Сейчас в Порошино горит <склад>.", now - timedelta(minutes=3), 201, system=system
-    )
-    await mention(channels, "Вчера в Краснолесье выпал снег.", yesterday, 202, system=system)
-    await admin.execute(OTHERS_HAVE_THEIR_DAYS, tenant_id, now.date())
-    await find_trends(app, now)
-    async with member_browser(app, tenant_id) as reader:
-        page = (await reader.open("./trends")).text
-    assert "Names and tags in the last hour" in page
-    assert re.search(r"search\?q=%D0%9F%D0%BE%D1%80%D0%BE%D1%88%D0%B8%D0%BD%D0%BE\">Порошино</a>", page)
-    assert "горит &lt;склад&gt;" in page
-    assert "channels per hour, at most 5; usually at most 0" in page
-    assert "Краснолесье</a>" in page.split("Names and tags on", 1)[1]

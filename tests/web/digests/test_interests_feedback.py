@@ -9,7 +9,8 @@ from telegram_assistant.jobs import sync_interests
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import BRIDGE, BRIDGE_TOO, headlines, make_channels, make_now, tell
+from tests.web.digests.test_digests import headlines, make_now
+from tests.web.story_posts import BRIDGE, BRIDGE_TOO, make_channels, tell
 
 MUSEUM = "В Казани открыли новый музей. В нём 30 залов."
 WEIGHTS = re.compile(r'<b dir="auto">([^<]+)</b>.*?chip \w+">([^<]+)<', re.DOTALL)

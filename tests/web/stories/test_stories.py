@@ -17,8 +17,8 @@ from testkit.factories import follow_long_ago, make_channel, make_page, make_pos
 from testkit.stories import StoryLink, show_picture, store_story
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import make_channels, tell
 from tests.web.reading_world import ReadingWorld
+from tests.web.story_posts import make_channels, tell
 
 BRIDGE = "Мост через Охту закрыли для грузовиков до 1 апреля. Осмотр опор у Охты нашёл 12 трещин."
 RETOLD = (

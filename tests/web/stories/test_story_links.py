@@ -12,7 +12,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_post
 from testkit.web_clients import Browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import BRIDGE, BRIDGE_TOO, make_channels, tell
+from tests.web.story_posts import BRIDGE, BRIDGE_TOO, make_channels, tell
 
 
 async def test_a_post_and_its_card_say_who_else_tells_it(

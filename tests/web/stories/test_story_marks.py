@@ -8,7 +8,7 @@ from telegram_assistant.features.stories.marks import raise_followed
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import BRIDGE, BRIDGE_TOO, MORE, make_channels, tell
+from tests.web.story_posts import BRIDGE, BRIDGE_TOO, MORE, make_channels, tell
 
 ROW = r'<div class="marks" id="marks-{channel}-{message}">.*?</details>'
 

@@ -302,6 +302,27 @@ def test_the_headline_in_other_words_is_no_lead() -> None:
     assert summary.lead is None or summary.lead.text != again
 
 
+@pytest.mark.parametrize(
+    ("headline", "again"),
+    [
+        (
+            "Мэрия приостановила торговое партнёрство с Вингорой из-за решения отложить переговоры",
+            "Управление мэрии официально заявило о приостановке торгового партнёрства с Вингорой.",
+        ),
+        (
+            "У северян будет шанс понаблюдать сразу три звездопада: зимний, весенний и летний",
+            "Жители севера могут наблюдать сразу три звездопада.",
+        ),
+    ],
+)
+def test_the_headline_in_words_of_the_same_roots_is_told_nowhere_else(headline: str, again: str) -> None:
+    more = "Решение вступит в силу через 9 дней."
+    summary = summarise([post(1, f"{headline}\n\n{again} {more}"), post(2, f"{headline}\n\n{more} {again}")])
+    assert summary is not None
+    assert again not in [sentence.text for sentence in summary.sentences]
+    assert more in [sentence.text for sentence in summary.sentences]
+
+
 def test_a_sentence_that_says_the_headline_again_is_no_lead() -> None:
     headline = "Мэр Ольхова пообещал открыть мост через Серую к началу апреля"
     again = "Мост через Серую откроют к началу апреля, пообещал мэр Ольхова на встрече с жителями района."

@@ -6,10 +6,16 @@ A side remark uses words that few channels have.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, count_shared, parse_text
+from telegram_assistant.language.names import key_of, names_in
+from telegram_assistant.language.parsed_text import (
+    ParsedText,
+    ParsedWord,
+    count_shared,
+    may_be_name,
+    parse_text,
+)
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.language.speakers import has_speech
+from telegram_assistant.language.speakers import has_speech, speakers_in
 from telegram_assistant.summaries.cleaning import CleanPost
 from telegram_assistant.summaries.disputes import words_around
 
@@ -30,6 +36,9 @@ MIN_OWN_WORDS = 2
 """Beside names and sources; with fewer, a sentence only says who says it, or repeats the headline."""
 RETOLD_SHARE, MIN_RETOLD = 0.45, 3
 """A sentence without a new number or name that shares so many words with the headline retells it."""
+NEW_SHARE = 0.5
+"""A sentence of which no more words are new retells the headline, if it has no new number or name."""
+ROOT_LETTERS = 5
 MIN_SUM = 100_000
 """A number without a noun that is as large is a sum of money."""
 
@@ -83,20 +92,53 @@ def say_the_same(text: ParsedText, other: ParsedText) -> bool:
     return words > 0 and shared >= SAME_SHARE * words
 
 
+def retells(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether it says nothing that the headline lacks: no number, no name, and few other words. Words of one
+    root are equal: «приостановили» and «о приостановке». A source is no fact.
+    """
+    numbers = _numbers_in(sentence.text) - _numbers_in(headline.text)
+    return (
+        not numbers and not _has_new_name(sentence, headline) and _new_share(sentence, headline) <= NEW_SHARE
+    )
+
+
+def _new_share(sentence: ParsedText, headline: ParsedText) -> float:
+    quantities = quantities_in(sentence.text).all
+    words = [
+        word
+        for word in words_around(sentence.text)
+        if not any(quantity.start <= word.start < quantity.end for quantity in quantities)
+    ]
+    return sum(not _is_in(word, headline) for word in words) / len(words) if words else 0.0
+
+
+def _has_new_name(sentence: ParsedText, headline: ParsedText) -> bool:
+    names, speakers = names_in(sentence.text) - names_in(headline.text), speakers_in(sentence)
+    return any(
+        key_of(word.text) in names
+        and word not in speakers
+        and not _is_in(word, headline)
+        and (not word.begins or may_be_name(word.text))
+        for word in sentence.words
+        if word.is_capitalised
+    )
+
+
+def _is_in(word: ParsedWord, text: ParsedText) -> bool:
+    """Whether the text has the word, in any form, or a long one of its root."""
+    if word.readings & text.readings:
+        return True
+    root = word.folded[:ROOT_LETTERS]
+    return len(root) == ROOT_LETTERS and any(other.folded.startswith(root) for other in text.content)
+
+
 def repeats(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether it tells the headline again, in other words or with a source: «передаёт агентство X» is no
     fact.
     """
     shared, words = count_shared(sentence, headline)
-    if shared >= max(MIN_RETOLD, RETOLD_SHARE * words) and not new_facts(sentence.text, [headline.text]):
-        return True
-    return (
-        say_the_same(sentence, headline)
-        and not {quantity.value for quantity in quantities_in(sentence.text).all}
-        - {quantity.value for quantity in quantities_in(headline.text).all}
-        and len([word for word in words_around(sentence.text) if not word.readings & headline.readings])
-        < MIN_OWN_WORDS
-    )
+    is_close = shared >= max(MIN_RETOLD, RETOLD_SHARE * words)
+    return retells(sentence, headline) or (is_close and not new_facts(sentence.text, [headline.text]))
 
 
 def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
@@ -115,11 +157,13 @@ def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
     return bool(sentence_sums and headline_sums) and not sentence_sums & headline_sums
 
 
+def _numbers_in(text: str) -> set[float]:
+    return {quantity.value for quantity in quantities_in(text).all}
+
+
 def new_facts(text: str, texts: Iterable[str]) -> int:
     """How many numbers and names of a text were not told."""
     earlier_texts = list(texts)
-    numbers = {quantity.value for other in earlier_texts for quantity in quantities_in(other).all}
+    numbers = set[float]().union(*map(_numbers_in, earlier_texts))
     names = frozenset[str]().union(*map(names_in, earlier_texts))
-    return len({quantity.value for quantity in quantities_in(text).all} - numbers) + len(
-        names_in(text) - names
-    )
+    return len(_numbers_in(text) - numbers) + len(names_in(text) - names)

@@ -37,6 +37,7 @@ from telegram_assistant.summaries.leads import (
     contradicts,
     new_facts,
     repeats,
+    retells,
     say_the_same,
     says_again,
     word_shares,
@@ -176,6 +177,7 @@ def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Cand
             if (
                 _is_quotable(parsed)
                 and not says_again(parsed, title)
+                and not retells(parsed, title)
                 and not _is_doubtful(parsed, story)
                 and not any(say_the_same(parsed, other) for other in candidate_texts)
             ):

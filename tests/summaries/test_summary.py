@@ -323,6 +323,15 @@ def test_the_headline_in_words_of_the_same_roots_is_told_nowhere_else(headline: 
     assert more in [sentence.text for sentence in summary.sentences]
 
 
+def test_a_sentence_that_becomes_the_headline_is_not_told_again_in_other_words() -> None:
+    first = "Госсовет сократил финансирование театральных кружков, музыкальных школ и спортивных секций."
+    again = "Сокращение финансирования коснётся театров, музыки и спорта."
+    summary = summarise([post(1, first), post(2, f"{first} {again}"), post(3, f"{again} {first}")])
+    assert summary is not None
+    assert summary.headline.text == first
+    assert again not in [sentence.text for sentence in summary.sentences]
+
+
 def test_a_sentence_that_says_the_headline_again_is_no_lead() -> None:
     headline = "Мэр Ольхова пообещал открыть мост через Серую к началу апреля"
     again = "Мост через Серую откроют к началу апреля, пообещал мэр Ольхова на встрече с жителями района."

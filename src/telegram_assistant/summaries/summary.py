@@ -87,7 +87,12 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     headline = first_headline if state is None else _cite_state(state, readable)
     latest = _latest(story, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
-    candidates = [candidate for candidate in candidates if candidate.text not in elsewhere]
+    title = parse_text(headline.text)
+    candidates = [
+        candidate
+        for candidate in candidates
+        if candidate.text not in elsewhere and not retells(parse_text(candidate.text), title)
+    ]
     lead = _lead(story, candidates, headline, elsewhere)
     first = (headline,) if lead is None else (headline, lead)
     in_own_words = _choose_in_own_words(story, candidates, first)

@@ -109,10 +109,12 @@ def _opinion(day: Day, channel: Manner, topic: str) -> Filling | None:
             pack["b"][day.order(len(pack["b"]), "b", topic, channel.language)[turn % len(pack["b"])]]
         )
     if rng.random() < 0.35:
-        last = packs().last_words[channel.language]
+        last_words = packs().last_words[channel.language]
         sentences.append(
-            last[
-                day.order(len(last), "last", channel.language)[day.turn("last", channel.language) % len(last)]
+            last_words[
+                day.order(len(last_words), "last", channel.language)[
+                    day.turn("last", channel.language) % len(last_words)
+                ]
             ]
         )
     return Filling(" ".join(sentences), {})

@@ -246,9 +246,9 @@ def moment_after(channel: Manner, moment: int, busy_hours: float) -> int:
 
 
 def poisson(mean: float, rng: random.Random) -> int:
-    count, left = 0, math.exp(-mean)
+    count, threshold = 0, math.exp(-mean)
     chance = rng.random()
-    while chance > left:
+    while chance > threshold:
         count += 1
         chance *= rng.random()
     return count

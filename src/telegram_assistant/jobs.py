@@ -52,10 +52,10 @@ async def make_partitions(app: App, now: datetime) -> str:
 async def storage_usage(app: App, _now: datetime) -> str:
     """Count what each tenant stores, and find files that may be stored after all."""
     tenants = await app.system.media_upkeep.count()
-    wanted = await media.reconsider(
+    wanted_count = await media.reconsider(
         media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules
     )
-    return f"counted for {tenants} tenants, {wanted} files wanted after all"
+    return f"counted for {tenants} tenants, {wanted_count} files wanted after all"
 
 
 async def sweep_media(app: App, now: datetime) -> str:

@@ -9,7 +9,7 @@ class Failure:
     """The next calls of a method fail with this."""
 
     method: str
-    left: int
+    remaining_calls: int
     code: int
     message: str
     phone: str | None = None
@@ -46,8 +46,8 @@ class Faults:
                 if failure.after > 0:
                     failure.after -= 1
                     continue
-                failure.left -= 1
-                if failure.left <= 0:
+                failure.remaining_calls -= 1
+                if failure.remaining_calls <= 0:
                     self.failures.remove(failure)
                 return failure
         return None

@@ -51,9 +51,9 @@ async def live_at_pace(
     simulator: Simulator, demo: Demo, *, seconds: float, before_step: Callable[[int], None]
 ) -> None:
     """Carries out the plan of the demo step by step, a step about every `seconds`, until cancelled."""
-    control, hand = Control(simulator), random.Random()
+    control, rng = Control(simulator), random.Random()
     while True:
-        await asyncio.sleep(seconds * hand.uniform(0.5, 1.5))
+        await asyncio.sleep(seconds * rng.uniform(0.5, 1.5))
         now = simulator.world.now()
         before_step(now)
         for happening in demo.step(now):

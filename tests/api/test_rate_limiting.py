@@ -100,7 +100,7 @@ async def test_a_request_takes_from_all_of_its_buckets_or_from_none(
         refused = await limiter.take(of_key(name), of_tenant(name, burst=4))
         assert (refused.allowed, refused.bucket.counted_by) == (False, BucketOwner.KEY)
     last = await limiter.take(of_tenant(name, burst=4))
-    assert (last.allowed, last.left) == (True, 1)
+    assert (last.allowed, last.remaining) == (True, 1)
     await redis.aclose()
 
 
@@ -123,7 +123,7 @@ async def test_an_expensive_request_counts_as_several(
     redis = connect_to(RedisSettings(url=url))
     limiter, cheap = Limiter(RateLimits(redis)), of_key(f"cost {tenant_id} {with_redis}", burst=6)
     expensive = replace(cheap, cost=5)
-    assert (await limiter.take(expensive)).left == 1
+    assert (await limiter.take(expensive)).remaining == 1
     refused = await limiter.take(expensive)
     assert (refused.allowed, 3 < refused.seconds <= 4) == (False, True)
     assert [(await limiter.take(cheap)).allowed for _ in range(2)] == [True, False]

@@ -47,7 +47,7 @@ def asking(pool: Pool, tenant_id: TenantId, index: GraphIndex | None, days: int 
     return GraphScope(tenant_stores(pool, tenant_id), index.graph if index else None, NOW, days)
 
 
-def draw_posts(hand: random.Random, channels: list[ChannelId], outside: int) -> list[Post]:
+def draw_posts(rng: random.Random, channels: list[ChannelId], outside: int) -> list[Post]:
     """Some hundred posts that forward each other and strangers, over some weeks;
     many forward the same few.
     """
@@ -55,14 +55,14 @@ def draw_posts(hand: random.Random, channels: list[ChannelId], outside: int) -> 
     posts = []
     for channel_id in channels:
         for number in range(100, 130):
-            source = (hand.choice(sources), hand.choice([None, 1, 2, 3])) if hand.random() < 0.6 else None
-            at = NOW - timedelta(seconds=hand.randrange(40 * 86400))
+            source = (rng.choice(sources), rng.choice([None, 1, 2, 3])) if rng.random() < 0.6 else None
+            at = NOW - timedelta(seconds=rng.randrange(40 * 86400))
             posts.append(
                 make_linked(
                     channel_id,
                     number,
                     source=source,
-                    url=hand.choice(["", *PAGES]),
+                    url=rng.choice(["", *PAGES]),
                     posted_at=at,
                     text=f"{number}",
                 )
@@ -75,10 +75,10 @@ async def forwarding_channels(
     world: World, system: SystemStores, admin: Admin, graph_index: GraphIndex, request: pytest.FixtureRequest
 ) -> list[ChannelId]:
     """A world of forwards: two tenants that share half their channels; some posts are deleted."""
-    hand, outside = random.Random(getattr(request, "param", 1)), fresh_number()
+    rng, outside = random.Random(getattr(request, "param", 1)), fresh_number()
     fresh_number()
-    posts = await land(system, *draw_posts(hand, list(world.channels), outside))
-    gone = hand.sample(posts, 20)
+    posts = await land(system, *draw_posts(rng, list(world.channels), outside))
+    gone = rng.sample(posts, 20)
     for post in gone:
         await admin.execute(
             "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE channel_id = $1 "
@@ -87,8 +87,8 @@ async def forwarding_channels(
             post.message_id,
         )
     for post in posts:
-        if hand.random() < 0.5:
-            await understand(system, post, *hand.sample(NAMES, 2))
+        if rng.random() < 0.5:
+            await understand(system, post, *rng.sample(NAMES, 2))
     await graph_index.write(posts, now=NOW)
     return [*world.channels, ChannelId(outside), ChannelId(outside + 1)]
 

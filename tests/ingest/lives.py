@@ -215,23 +215,23 @@ class Nature:
     repairs: float = 0.5
 
 
-def live(channel: Channel, reader: Reader, nature: Nature, hand: random.Random, now: datetime) -> None:
+def live(channel: Channel, reader: Reader, nature: Nature, rng: random.Random, now: datetime) -> None:
     """One round: posts come and go, and a poll is lost, dies on its way, or succeeds."""
-    for number in range(hand.choice((0, 0, 0, 1, 2, 4, 8, 15, 30))):
-        channel.publish(now + timedelta(seconds=number), service=hand.random() < nature.service)
-    if hand.random() < SPREES:
+    for number in range(rng.choice((0, 0, 0, 1, 2, 4, 8, 15, 30))):
+        channel.publish(now + timedelta(seconds=number), service=rng.random() < nature.service)
+    if rng.random() < SPREES:
         latest = bisect_right(channel.alive, len(channel.dates) - LATEST)
         channel.alive[latest:] = [
             message_id
             for message_id in channel.alive[latest:]
-            if hand.random() >= nature.deleted / SPREES / ROUNDS_AMONG_LATEST
+            if rng.random() >= nature.deleted / SPREES / ROUNDS_AMONG_LATEST
         ]
-    if hand.random() < nature.lost_polls:
+    if rng.random() < nature.lost_polls:
         return
-    reader.pages_to_live = hand.choice((0, 1, 1, 2, 4)) if hand.random() < nature.deaths else FOREVER
+    reader.pages_to_live = rng.choice((0, 1, 1, 2, 4)) if rng.random() < nature.deaths else FOREVER
     with suppress(Died):
         reader.poll(now + timedelta(minutes=1))
-    if hand.random() < 0.3:
+    if rng.random() < 0.3:
         reader.mark = None  # Redis was emptied
-    if reader.top and hand.random() < nature.deeper:
-        reader.floor = MessageId(max(1, reader.floor - hand.randrange(40)))
+    if reader.top and rng.random() < nature.deeper:
+        reader.floor = MessageId(max(1, reader.floor - rng.randrange(40)))

@@ -44,16 +44,16 @@ def test_every_loss_is_a_reported_gap_and_no_gap_was_ever_proven(polls_wanted: i
     assert counts["needless repairs"] <= counts["polls"] * 0.002
 
 
-def life_of(nature: Nature, hand: random.Random) -> Counter[str]:
+def life_of(nature: Nature, rng: random.Random) -> Counter[str]:
     channel = Channel()
     reader = Reader(channel)
     for number in range(ROUNDS):
         now = BEGAN + timedelta(minutes=20) * number
-        live(channel, reader, nature, hand, now)
+        live(channel, reader, nature, rng, now)
         check(reader)
-        if hand.random() < nature.repairs:
+        if rng.random() < nature.repairs:
             reader.pages_to_live = FOREVER
-            reader.repair(hand.choice((1, 2, 1000)))
+            reader.repair(rng.choice((1, 2, 1000)))
             check(reader)
     return at_the_end(reader)
 
@@ -92,7 +92,7 @@ async def test_the_law_holds_in_real_runs_against_a_real_server(
     print(f"\n{lives} channels: {polls} polls")
 
 
-async def live_for_real(office: Office, control: Control, hand: random.Random) -> int:
+async def live_for_real(office: Office, control: Control, rng: random.Random) -> int:
     channel, polls, began = (
         simulate_channel(control, posts=3, newest_age=REAL_ROUNDS * 1200),
         0,
@@ -101,19 +101,19 @@ async def live_for_real(office: Office, control: Control, hand: random.Random) -
     channel_id = await office.follow(channel)
     for number in range(REAL_ROUNDS):
         now = began + number * 1200
-        for second in range(hand.choice((0, 0, 1, 40, 150, 305, 400))):
+        for second in range(rng.choice((0, 0, 1, 40, 150, 305, 400))):
             say(channel, f"пост {channel.newest_id}", at=now + second)
         latest = range(max(channel.newest_id - 150, 1), channel.newest_id)
         control.delete(
-            channel_id, [message_id for message_id in latest if hand.random() < hand.choice((0, 0.04, 0.12))]
+            channel_id, [message_id for message_id in latest if rng.random() < rng.choice((0, 0.04, 0.12))]
         )
-        if hand.random() < 0.4:
+        if rng.random() < 0.4:
             control.fail(
                 "messages.getHistory",
                 times=1,
                 code=400,
                 message="LIMIT_INVALID",
-                after=hand.choice((0, 1, 1, 2, 3)),
+                after=rng.choice((0, 1, 1, 2, 3)),
             )
         await office.poll(channel_id)
         polls += 1
@@ -124,7 +124,7 @@ async def live_for_real(office: Office, control: Control, hand: random.Random) -
             channel_id,
             now + 600.0,
         )
-        if hand.random() < 0.3:
+        if rng.random() < 0.3:
             await office.app.redis.flushdb()
         assert await load_lost(office, channel) <= await reported(office, channel_id)
     await office.poll(channel_id)

@@ -44,7 +44,7 @@ def text(post: Planned, version: int = 0) -> str:
 
 
 def test_every_sentence_can_be_said_in_both_languages() -> None:
-    hand = random.Random(1)
+    rng = random.Random(1)
     sources = [
         (event.slots, language, [phrase for part in event.words[language].values() for phrase in part])
         for event in packs().events
@@ -57,7 +57,7 @@ def test_every_sentence_can_be_said_in_both_languages() -> None:
     for slots, language, sentences in sources:
         for sentence in sentences:
             for _ in range(5):
-                made = fill_template(sentence, draw_values(slots, hand), language, hand)
+                made = fill_template(sentence, draw_values(slots, rng), language, rng)
                 assert not re.search(r"[{}\[\]|]|  | ,|\.\.", made), made
                 assert language == "ru" or not re.search("[а-яё]", made, re.IGNORECASE), made
 

@@ -56,34 +56,34 @@ def requests(sim: Simulator) -> list[bytes]:
     return [*(bytes(request) for request in (*made, *wrapped)), container]
 
 
-def mutate(hand: random.Random, data: bytes) -> bytes:
+def mutate(rng: random.Random, data: bytes) -> bytes:
     changed = bytearray(data)
-    for _ in range(hand.randint(1, 6)):
+    for _ in range(rng.randint(1, 6)):
         if not changed:
             break
-        place = hand.randrange(len(changed))
-        match hand.randrange(5):
+        place = rng.randrange(len(changed))
+        match rng.randrange(5):
             case 0:
-                changed[place] ^= 1 << hand.randrange(8)
+                changed[place] ^= 1 << rng.randrange(8)
             case 1:
-                changed[place] = hand.choice((0, 1, 0x7F, 0x80, 0xFF))
+                changed[place] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
             case 2:
-                del changed[place : place + hand.randint(1, 8)]
+                del changed[place : place + rng.randint(1, 8)]
             case 3:
-                changed[place:place] = hand.randbytes(hand.randint(1, 8))
+                changed[place:place] = rng.randbytes(rng.randint(1, 8))
             case _:
                 changed[place : place + 4] = struct.pack(
-                    "<i", hand.choice((-1, 0, 1, 2**31 - 1, -(2**31), 10**6))
+                    "<i", rng.choice((-1, 0, 1, 2**31 - 1, -(2**31), 10**6))
                 )
     return bytes(changed)
 
 
-async def throw_bytes(sim: Simulator, hand: random.Random, count: int) -> None:
+async def throw_bytes(sim: Simulator, rng: random.Random, count: int) -> None:
     """Packets that no key made: each costs a connection."""
     for _ in range(count):
         reader, writer = await asyncio.open_connection(sim.host, sim.ports[HOME_DC])
-        tag, body = hand.choice(TAGS), hand.randbytes(hand.randint(0, 300))
-        framed = struct.pack("<i", len(body)) + body if hand.random() < 0.5 else body
+        tag, body = rng.choice(TAGS), rng.randbytes(rng.randint(0, 300))
+        framed = struct.pack("<i", len(body)) + body if rng.random() < 0.5 else body
         with contextlib.suppress(ConnectionError):
             writer.write(tag + framed)
             writer.write_eof()
@@ -92,7 +92,7 @@ async def throw_bytes(sim: Simulator, hand: random.Random, count: int) -> None:
 
 
 async def throw_insides(
-    sim: Simulator, hand: random.Random, count: int, bodies: list[bytes], key: bytes
+    sim: Simulator, rng: random.Random, count: int, bodies: list[bytes], key: bytes
 ) -> None:
     """Packets that are encrypted well and make no sense inside; a refused one ends the connection."""
     left = count
@@ -102,14 +102,14 @@ async def throw_insides(
                 while left > 0:
                     for _ in range(BATCH):
                         left -= 1
-                        await throw_one(plain, hand, mutate(hand, hand.choice(bodies)))
+                        await throw_one(plain, rng, mutate(rng, rng.choice(bodies)))
                     await plain.ping()  # what was thrown so far has been dealt with
 
 
-async def throw_one(plain: PlainClient, hand: random.Random, body: bytes) -> None:
-    if hand.random() < 0.02:
+async def throw_one(plain: PlainClient, rng: random.Random, body: bytes) -> None:
+    if rng.random() < 0.02:
         head = struct.pack("<q8sqii", plain.salt, plain.session_id, plain.next_id(), 1, len(body)) + body
-        await plain.send_plaintext(mutate(hand, head))
+        await plain.send_plaintext(mutate(rng, head))
     else:
         await plain.send(body)
 
@@ -125,13 +125,13 @@ async def test_nonsense_neither_crashes_nor_hangs_nor_grows(
     packets = 200_000 if request.config.getoption("full") else 20_000
     seed = int(time.time())
     print(f"fuzz seed {seed}")
-    hand, bodies, key = random.Random(seed), requests(sim), sim.new_login(HOSTILE)
+    rng, bodies, key = random.Random(seed), requests(sim), sim.new_login(HOSTILE)
     bystander = await make_client()
-    await throw_insides(sim, hand, 500, bodies, key)
+    await throw_insides(sim, rng, 500, bodies, key)
     before, done = memory_mb(), 0
     while done < packets:
         await asyncio.wait_for(
-            asyncio.gather(throw_bytes(sim, hand, 100), throw_insides(sim, hand, 900, bodies, key)), 60
+            asyncio.gather(throw_bytes(sim, rng, 100), throw_insides(sim, rng, 900, bodies, key)), 60
         )
         done += 1000
         assert (await asyncio.wait_for(bystander.get_me(), 30)).phone == PHONE

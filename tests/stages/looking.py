@@ -38,10 +38,10 @@ def draw_picture(words: str = "", *, form: str = "JPEG", size: tuple[int, int] =
     """A picture that resembles no other test's, with words above it."""
     image = Image.new("RGB", size, "white")
     pen = ImageDraw.Draw(image)
-    hand = random.Random(fresh_number())
+    rng = random.Random(fresh_number())
     for _ in range(36):
-        x, y = hand.randrange(size[0]), size[1] // 2 + hand.randrange(size[1])
-        pen.rectangle((x, y, x + 90, y + 50), fill=hand.choice(("orange", "gray", "black", "teal")))
+        x, y = rng.randrange(size[0]), size[1] // 2 + rng.randrange(size[1])
+        pen.rectangle((x, y, x + 90, y + 50), fill=rng.choice(("orange", "gray", "black", "teal")))
     pen.text((40, 40), words, fill="black", font=ImageFont.load_default(40))
     written = io.BytesIO()
     image.save(written, form)

@@ -250,24 +250,24 @@ async def test_a_state_outlives_its_process_and_expires(album: Album, redis: Red
     assert 86_000 < await redis.ttl(f"album:{album.channel_id}:7") <= 86_400
 
 
-async def one_life(album: Album, hand: random.Random) -> None:
+async def one_life(album: Album, rng: random.Random) -> None:
     """Items land, are looked at, are closed and told in any order, twice or late,
     while Redis forgets and processes end.
     """
-    count = hand.randrange(2, 6)
-    unlanded = hand.sample(range(1, count + 1), count)
+    count = rng.randrange(2, 6)
+    unlanded = rng.sample(range(1, count + 1), count)
     unlooked: list[int] = []
     waiting: list[Heard] = []
     delivered: list[Heard] = []
     while unlanded or unlooked or waiting:
-        act = hand.choice(
+        act = rng.choice(
             ("land", "land", "look", "look", "close", "hear", "hear", "hear", "again", "forget", "restart")
         )
         if act == "land" and unlanded:
             unlooked.append(unlanded.pop())
             await album.land(unlooked[-1])
         elif act == "look" and unlooked:
-            item = unlooked.pop(hand.randrange(len(unlooked)))
+            item = unlooked.pop(rng.randrange(len(unlooked)))
             waiting.append(
                 await album.look(item, *((Tier.LOCAL, Tier.PROVIDER) if item % 2 else (Tier.LOCAL,)))
             )
@@ -275,10 +275,10 @@ async def one_life(album: Album, hand: random.Random) -> None:
             known = [*waiting, *delivered]
             waiting += [event for event in await album.close() if event not in known]
         elif act == "hear" and waiting:
-            delivered.append(waiting.pop(hand.randrange(len(waiting))))
+            delivered.append(waiting.pop(rng.randrange(len(waiting))))
             await album.hear(delivered[-1])
         elif act == "again" and delivered:
-            await album.hear(hand.choice(delivered))
+            await album.hear(rng.choice(delivered))
         elif act == "forget":
             await album.forget()
         elif act == "restart":
@@ -299,12 +299,12 @@ async def one_life(album: Album, hand: random.Random) -> None:
 
 
 @settings(max_examples=25)
-@given(hand=st.randoms(use_true_random=False))
+@given(rng=st.randoms(use_true_random=False))
 async def test_whatever_the_order_the_summary_is_the_same(
-    system: SystemStores, redis: Redis, admin: Admin, hand: random.Random
+    system: SystemStores, redis: Redis, admin: Admin, rng: random.Random
 ) -> None:
     await redis.flushdb()
-    await one_life(Album(system, redis, admin, await make_channel(system)), hand)
+    await one_life(Album(system, redis, admin, await make_channel(system)), rng)
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")

@@ -34,11 +34,11 @@ def picture(scene: str, lines: tuple[str, ...], number: int, change: str = "orig
 
 
 def lines(number: int) -> tuple[str, ...]:
-    hand = random.Random(number)
+    rng = random.Random(number)
     return (
         (
-            f"{hand.choice(('Билет', 'Мост', 'Рейс', 'Концерт'))}: {hand.randrange(10, 99)} вместо "
-            f"{hand.randrange(10, 99)}"
+            f"{rng.choice(('Билет', 'Мост', 'Рейс', 'Концерт'))}: {rng.randrange(10, 99)} вместо "
+            f"{rng.randrange(10, 99)}"
         ),
         "Подробности на сайте",
     )
@@ -106,11 +106,11 @@ async def test_who_may_not_ask_gets_no_copy_of_an_answer(looking: Looking) -> No
 
 
 def test_near_hashes_share_a_piece_that_is_nearly_the_same() -> None:
-    hand = random.Random(1)
+    rng = random.Random(1)
     for _ in range(300):
-        first = hand.getrandbits(64)
+        first = rng.getrandbits(64)
         other = first
-        for bit in hand.sample(range(64), 7):
+        for bit in rng.sample(range(64), 7):
             other ^= 1 << bit
         pieces = [other >> (16 * band) & 0xFFFF for band in range(4)]
         assert any(piece in wanted for piece, wanted in zip(pieces, probes(first), strict=True))

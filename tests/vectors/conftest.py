@@ -48,9 +48,9 @@ async def space(vectors: Vectors) -> AsyncIterator[Space]:
 
 def directions(seed: int) -> Iterator[tuple[float, ...]]:
     """Vectors of length one, the same for the same seed."""
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     while True:
-        drawn = [hand.gauss() for _ in range(DIMENSION)]
+        drawn = [rng.gauss() for _ in range(DIMENSION)]
         length = sqrt(sum(number * number for number in drawn))
         yield tuple(number / length for number in drawn)
 

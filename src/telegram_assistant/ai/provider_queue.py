@@ -27,12 +27,12 @@ class ProviderQueue:
         Questions and digests skip this queue: the shared queue lets them pass.
         """
         if urgency > Urgency.DIGEST and (self._waiting or self._served >= self._streams):
-            called = asyncio.get_running_loop().create_future()
-            heappush(self._waiting, (urgency, next(self._arrivals), called))
+            waiter = asyncio.get_running_loop().create_future()
+            heappush(self._waiting, (urgency, next(self._arrivals), waiter))
             try:
-                await called
+                await waiter
             except asyncio.CancelledError:
-                if not called.cancelled():  # its turn came, but it was cancelled before it noticed
+                if not waiter.cancelled():  # its turn came, but it was cancelled before it noticed
                     self._free_place()
                 raise
         else:
@@ -46,7 +46,7 @@ class ProviderQueue:
         """Frees a place and gives it to the next waiter, who holds it from that moment on."""
         self._served -= 1
         while self._waiting and self._served < self._streams:
-            _, _, called = heappop(self._waiting)
-            if not called.done():  # otherwise it was cancelled
+            _, _, waiter = heappop(self._waiting)
+            if not waiter.done():  # otherwise it was cancelled
                 self._served += 1
-                called.set_result(None)
+                waiter.set_result(None)

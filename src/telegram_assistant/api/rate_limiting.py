@@ -53,6 +53,6 @@ def rate_headers(decision: RateLimitDecision) -> dict[str, str]:
     return {
         "RateLimit-Name": decision.bucket.counted_by,
         "RateLimit-Limit": str(decision.bucket.burst),
-        "RateLimit-Remaining": str(decision.left),
+        "RateLimit-Remaining": str(decision.remaining),
         "RateLimit-Reset": str(math.ceil(decision.seconds)),
     }

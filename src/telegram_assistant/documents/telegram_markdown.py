@@ -37,10 +37,10 @@ def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[s
     messages: list[str] = []
     for item in items_of(document):
         written, _ = number_references(item)
-        whole = BETWEEN_BLOCKS.join(map(_write_block, written))
+        item_text = BETWEEN_BLOCKS.join(map(_write_block, written))
         parts = (
-            [whole]
-            if _units(whole) <= max_units
+            [item_text]
+            if _units(item_text) <= max_units
             else list(_pack((part for block in written for part in _divide(block, max_units)), max_units))
         )
         if messages and _units(joined := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
@@ -64,8 +64,8 @@ def _pack(parts: Iterator[str], max_units: int) -> Iterator[str]:
 
 def _divide(block: Block, max_units: int) -> Iterator[str]:
     """The block as pieces that each fit into a message."""
-    if _units(whole := _write_block(block)) <= max_units:
-        yield whole
+    if _units(block_text := _write_block(block)) <= max_units:
+        yield block_text
         return
     current_spans: list[Span] = []
     for piece in _pieces(block.spans):

@@ -323,8 +323,8 @@ async def who_links(scope: GraphScope, url: str, *, limit: int = 200) -> Linking
         raise Rejected(Reason("not_a_page_url", "{url!r} is not the URL of a page", url=url))
     page = page_of(normal)
     post_ids = await (await scope.questions()).links_to(page, since=scope.since)
-    sharing = (await scope.places()).posts_of(await scope.stores.forwards.appearances(post_ids))
-    return LinkingPosts(page, scope.since, AnsweredSource(Engine.GRAPH), sharing[:limit])
+    linking_posts = (await scope.places()).posts_of(await scope.stores.forwards.appearances(post_ids))
+    return LinkingPosts(page, scope.since, AnsweredSource(Engine.GRAPH), linking_posts[:limit])
 
 
 async def first_link(scope: GraphScope, url: str) -> FirstSeen:

@@ -106,10 +106,10 @@ class Graph:
             "at": micros(datetime.combine(before, time.min, UTC)),
             "limit": FORGET_AT_ONCE,
         }
-        went = 0
+        forgotten_count = 0
         for text in FORGET:
 
-            async def some(run: RunStatement, text: str = text) -> int:
+            async def forget_some(run: RunStatement, text: str = text) -> int:
                 held = await self._lock_generations(run)
                 return (
                     sum(row["went"] for row in await run(self._cypher(text, number), **values))
@@ -117,9 +117,9 @@ class Graph:
                     else 0
                 )
 
-            while deleted_count := await self._server.write(some):
-                went += deleted_count
-        return went
+            while deleted_count := await self._server.write(forget_some):
+                forgotten_count += deleted_count
+        return forgotten_count
 
     # --- asking ---
 
@@ -143,8 +143,8 @@ class Graph:
         generations = await self.generations()
         if generations.building is not None:
             await self._server.alone(f"MATCH {self._state} SET g.building = NULL")
-        for left in await self._existing() - {generations.answering}:
-            await self._drop(left)
+        for abandoned_number in await self._existing() - {generations.answering}:
+            await self._drop(abandoned_number)
         number = generations.last + 1
         await self._server.alone(
             f"CREATE CONSTRAINT {self._name}_one IF NOT EXISTS FOR (g:{self._name}_Graph) REQUIRE g.name IS "

@@ -37,12 +37,16 @@ def rows_of(contributions: Sequence[Contribution]) -> Rows:
         "days": [
             {
                 "key": key,
-                "channel": some[0].post_id.channel_id,
-                "day": some[0].day.isoformat(),
-                "touched": [contribution.post_id.message_id for contribution in some],
-                "kept": [contribution.post_id.message_id for contribution in some if contribution.is_counted],
+                "channel": day_contributions[0].post_id.channel_id,
+                "day": day_contributions[0].day.isoformat(),
+                "touched": [contribution.post_id.message_id for contribution in day_contributions],
+                "kept": [
+                    contribution.post_id.message_id
+                    for contribution in day_contributions
+                    if contribution.is_counted
+                ],
             }
-            for key, some in days.items()
+            for key, day_contributions in days.items()
         ],
         "forwards": _edges(
             ((day_key(contribution), str(contribution.source)), contribution)

@@ -157,8 +157,10 @@ class Holder:
         Releases each account as soon as its task ends, and cancels late tasks.
         """
         deadline = time.monotonic() + self._finish_seconds
-        while self._tasks and (left := deadline - time.monotonic()) > 0:
-            await asyncio.wait(self._tasks.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        while self._tasks and (remaining_seconds := deadline - time.monotonic()) > 0:
+            await asyncio.wait(
+                self._tasks.values(), timeout=remaining_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
             await self._release([account_id for account_id, task in self._tasks.items() if task.done()])
 
     async def _release(self, account_ids: list[AccountId]) -> None:

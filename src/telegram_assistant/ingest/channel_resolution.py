@@ -46,7 +46,7 @@ class Resolved:
     left_out: Reason | None = None
     was_followed: bool = False
     """Whether the tenant followed all of them already."""
-    listed: int = 0
+    listed_count: int = 0
     """Channels that were listed only."""
 
     @property
@@ -56,7 +56,7 @@ class Resolved:
     @property
     def words(self) -> Reason:
         """The outcome for people."""
-        count = len(self.channels) or self.listed
+        count = len(self.channels) or self.listed_count
         reason = (
             quote(self.channels[0].title)
             if len(self.channels) == 1
@@ -197,7 +197,7 @@ class ChannelResolver:
                     [channel.channel for channel in listing.channels], _describe_left_out(listing)
                 )
             case RequestKind.LISTING:
-                return Resolved((), listed=await self._joined.read_joined(request))
+                return Resolved((), listed_count=await self._joined.read_joined(request))
             case RequestKind.PICK:
                 channel, is_new = await self._joined.follow(request)
                 return Resolved([channel], was_followed=not is_new)

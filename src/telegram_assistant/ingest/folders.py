@@ -48,13 +48,14 @@ class FolderFollower:
 
         Raises Rejected if the account has no folder of that name.
         """
-        listed = await self._reader.folders()
+        telegram_folders = await self._reader.folders()
         title = request.reference.strip()
         folder = next(
-            (candidate for candidate in listed if candidate.title.casefold() == title.casefold()), None
+            (candidate for candidate in telegram_folders if candidate.title.casefold() == title.casefold()),
+            None,
         )
         if folder is None:
-            names = ", ".join(candidate.title for candidate in listed) or "–"
+            names = ", ".join(candidate.title for candidate in telegram_folders) or "–"
             raise Rejected(
                 Reason(
                     "folder_unknown_at_telegram",
@@ -95,18 +96,18 @@ class FolderFollower:
 
     async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
-        listed = await self._load_joined() if folder.has_all_channels else {}
+        joined_channels = await self._load_joined() if folder.has_all_channels else {}
         inside = {chat.channel_id: chat for chat in folder.chats} | {
             channel_id: Readable(channel_id, channel.access_hash)
-            for channel_id, channel in listed.items()
+            for channel_id, channel in joined_channels.items()
             if channel_id not in folder.without
         }
         before = await self._folders.members(followed.folder_id)
         new = [chat for channel_id, chat in inside.items() if channel_id not in before]
-        listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in listed])
+        listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in joined_channels])
         channels = (
             *listing.channels,
-            *(listed[chat.channel_id] for chat in new if chat.channel_id in listed),
+            *(joined_channels[chat.channel_id] for chat in new if chat.channel_id in joined_channels),
         )
         for new_channel in channels:
             await self._channels.open_to(
@@ -131,10 +132,10 @@ class FolderFollower:
         return Listing(channels, listing.groups, listing.closed)
 
     async def _load_joined(self) -> Mapping[ChannelId, FoundChannel]:
-        listed: dict[ChannelId, FoundChannel] = {}
+        joined_channels: dict[ChannelId, FoundChannel] = {}
         cursor: DialogCursor | None = None
         while True:
             page, cursor = await self._reader.load_joined(cursor)
-            listed |= {channel.channel.channel_id: channel for channel in page}
+            joined_channels |= {channel.channel.channel_id: channel for channel in page}
             if cursor is None:
-                return listed
+                return joined_channels

@@ -58,8 +58,8 @@ class JoinedLists:
         The list holds its access hash, so Telegram is not asked.
         """
         assert request.tenant_id is not None
-        listed = await self._listings.find(request.tenant_id, ChannelId(int(request.reference)))
-        if listed is None:
+        listed_channel = await self._listings.find(request.tenant_id, ChannelId(int(request.reference)))
+        if listed_channel is None:
             raise Rejected(
                 Reason(
                     "picked_channel_not_listed",
@@ -67,13 +67,13 @@ class JoinedLists:
                     "again",
                 )
             )
-        channel = listed.channel
+        channel = listed_channel.channel
         await self._channels.open_to(
-            listed.account_id,
+            listed_channel.account_id,
             channel.channel,
             channel.access_hash,
             joined=channel.joined,
-            read_at=listed.listed_at,
+            read_at=listed_channel.listed_at,
         )
         subscription = replace(request.subscription, channel_id=channel.channel.channel_id)
         return channel.channel, await self._channels.subscribe(request.tenant_id, subscription)

@@ -198,7 +198,9 @@ async def _until_scanned(login: LoginDialog, questions: "Questions") -> AccountP
     while isinstance(code := await login.qr_code(), QrCode):
         await questions.show(code.link)
         until = clock() + code.good_for_seconds
-        while (left := until - clock()) > 0 and not await login.is_scanned(min(left, SCAN_SECONDS)):
+        while (remaining_seconds := until - clock()) > 0 and not await login.is_scanned(
+            min(remaining_seconds, SCAN_SECONDS)
+        ):
             await questions.require_open()
     return code
 

@@ -65,7 +65,7 @@ def record_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) 
     if (
         run.inserted_count and run.channel.last_polled_at is not None
     ):  # posts found by a first poll were never expected to be fresh
-        stored = [post for post in run.fresh if post.message_id in run.new_ids]
+        stored = [post for post in run.newer_posts if post.message_id in run.new_ids]
         _record_freshness(channel_id, run.channel.tier, stored, before=run.channel.newest_posted_at, now=now)
 
 

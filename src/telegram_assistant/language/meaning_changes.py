@@ -112,11 +112,11 @@ def _single(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningC
 
 
 def _missing(words: _Said, other: Iterable[tuple[str, str]]) -> list[str]:
-    left = Counter(key for key, _ in other)
+    unmatched_counts = Counter(key for key, _ in other)
     missing = []
     for key, written in words:
-        if left[key]:
-            left[key] -= 1
+        if unmatched_counts[key]:
+            unmatched_counts[key] -= 1
         else:
             missing.append(written[:MAX_SHOWN])
     return missing

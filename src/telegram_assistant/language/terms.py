@@ -36,10 +36,10 @@ def terms_of(text: str, *, addresses: tuple[str, ...] = (), seen: str = "") -> S
     bare = without_surroundings(text)
     language = (language_of(bare) or "").replace("uk", "ru")
     if is_round_up(bare):
-        whole = frozenset(
+        whole_text_terms = frozenset(
             _hash_term(f"r{number}", content_of(text).hex()) for number in range(TERMS_OF_ROUND_UP)
         )
-        return StoryTerms(language=language, words=whole, pairs=whole)
+        return StoryTerms(language=language, words=whole_text_terms, pairs=whole_text_terms)
     lemmas = lemmas_in(bare)
     numbers = numbers_in(bare)
     return StoryTerms(

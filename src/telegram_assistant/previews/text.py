@@ -141,7 +141,7 @@ _DETAILS: dict[str, Callable[[Node], str | int | None]] = {
 
 def _link(address: str, words: str) -> Mark | None:
     """Return the entity of a link. A link that Telegram made by itself has no URL: the text is the URL."""
-    address, visible = storable(address), words.strip()
+    address, visible_text = storable(address), words.strip()
     if address.startswith("?q="):
         return ("cashtag" if unquote(address).startswith("?q=$") else "hashtag"), None, None
     try:
@@ -152,9 +152,9 @@ def _link(address: str, words: str) -> Mark | None:
         return ("email" if scheme == "mailto" else "phone"), None, None
     if scheme not in SCHEMES or len(address) > MAX_ADDRESS_LENGTH:
         return None
-    if visible.startswith("@") and path.lower() == visible[1:].lower():
+    if visible_text.startswith("@") and path.lower() == visible_text[1:].lower():
         return "mention", None, None
-    return ("url", None, None) if _is_same_url(address, visible) else ("text_url", address, None)
+    return ("url", None, None) if _is_same_url(address, visible_text) else ("text_url", address, None)
 
 
 def _is_same_url(address: str, words: str) -> bool:

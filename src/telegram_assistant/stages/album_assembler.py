@@ -70,7 +70,7 @@ async def _rebuild_state(
         revision=revision,
         items=summary.items,
         looked_at=summary.seen,
-        assembled_revision=summary.assembled,
+        assembled_revision=summary.assembled_revision,
         is_rebuilt=True,
     )
 

@@ -68,9 +68,9 @@ async def _read_pages(
     read_pages: dict[str, LinkedPage] = {}
     while True:
         claims = await pages.claim([url for url in urls if url not in read_pages], owner=owner, lease=lease)
-        read_pages |= {url: claimed.known for url, claimed in claims.items() if claimed.known is not None}
+        read_pages |= {url: claim.known for url, claim in claims.items() if claim.known is not None}
         read_pages |= await _read_claimed(
-            {url: claimed for url, claimed in claims.items() if claimed.ours},
+            {url: claim for url, claim in claims.items() if claim.ours},
             owner,
             pages=pages,
             page_reader=page_reader,

@@ -134,8 +134,8 @@ class Files:
         Ignores objects with other names.
         """
         with _busy(self.where):
-            async for some in self._store.list(f"media/{first_byte:02x}/"):
-                for entry in some:
+            async for entries in self._store.list(f"media/{first_byte:02x}/"):
+                for entry in entries:
                     if path_match := OURS.fullmatch(entry["path"]):
                         yield ListedFile(
                             bytes.fromhex(path_match[3]), int(entry["size"]), entry["last_modified"]
@@ -164,8 +164,8 @@ class Files:
         Ignores objects with other names.
         """
         with _busy(self.where):
-            async for some in self._store.list(f"{THUMBNAILS}{first_byte:02x}/"):
-                for entry in some:
+            async for entries in self._store.list(f"{THUMBNAILS}{first_byte:02x}/"):
+                for entry in entries:
                     if path_match := OUR_THUMBNAILS.fullmatch(entry["path"]):
                         yield ThumbnailKey(bytes.fromhex(path_match[3]), ThumbnailSize(path_match[4]))
 

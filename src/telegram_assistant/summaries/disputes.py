@@ -133,9 +133,11 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
             groups.append([statement])
         else:
             group.append(statement)
-    together = [frozenset(amount.value for amount in quantities_in(post.text).all) for post in posts]
+    values_by_post = [frozenset(amount.value for amount in quantities_in(post.text).all) for post in posts]
     disagreements = [
-        sides for group in groups if len(sides := _disputed_sides(_sides_of(group), group, together)) > 1
+        sides
+        for group in groups
+        if len(sides := _disputed_sides(_sides_of(group), group, values_by_post)) > 1
     ]
     disagreements.sort(key=lambda sides: (-sum(map(len, sides)), sides[0][0].written))
     doubtful = frozenset(
@@ -145,11 +147,13 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
         for claim in side[:1]
         for reading in claim.noun
     )
-    different = {tuple(side[0].quantity.value for side in sides): sides for sides in reversed(disagreements)}
+    sides_by_values = {
+        tuple(side[0].quantity.value for side in sides): sides for sides in reversed(disagreements)
+    }
     disputed = [
         sides
         for sides in disagreements
-        if different[tuple(side[0].quantity.value for side in sides)] is sides
+        if sides_by_values[tuple(side[0].quantity.value for side in sides)] is sides
     ]
     return tuple(map(_dispute_of, disputed[:MAX_DISPUTES])), doubtful
 
@@ -237,7 +241,7 @@ def _is_replaced(group: Sequence[_StatedNumber], value: float, other: float) -> 
     numbers: dict[int, set[float]] = defaultdict(set)
     for statement in group:
         numbers[statement.post.post.post_id.channel_id].add(statement.quantity.value)
-    return any({value, other} <= its for its in numbers.values())
+    return any({value, other} <= channel_numbers for channel_numbers in numbers.values())
 
 
 def _differ(claim: _StatedNumber, other: _StatedNumber) -> bool:

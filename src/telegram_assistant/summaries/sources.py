@@ -40,8 +40,8 @@ def sources_in(text: str) -> Mapping[str, str]:
 def common_source(texts: Sequence[str]) -> str:
     """The source that all of them name, in its shortest form, which has no ending; empty if there is none."""
     first, *others = (sources_in(text) for text in texts)
-    common = [key for key in first if all(key in named for named in others)]
-    names = [_bare(named[key]) for key in common[:1] for named in (first, *others)]
+    common = [key for key in first if all(key in names_by_key for names_by_key in others)]
+    names = [_bare(names_by_key[key]) for key in common[:1] for names_by_key in (first, *others)]
     return min(names, key=lambda name: (len(name), name), default="")
 
 

@@ -97,7 +97,7 @@ def _new_sentences(posts: Sequence[CleanPost]) -> Iterator[NewSentence]:
         has_same_words = _has_same_words(post, earlier)
         is_copy = any(is_near_copy(post.text, other.text) for other in earlier)
         sentences = (post.headline, *post.sentences) if post.headline else post.sentences
-        fresh = next(
+        new_text = next(
             (
                 text
                 for text in sentences[:FIRST_SENTENCES]
@@ -111,8 +111,8 @@ def _new_sentences(posts: Sequence[CleanPost]) -> Iterator[NewSentence]:
             ),
             None,
         )
-        if fresh is not None:
-            yield NewSentence(fresh, post, earlier)
+        if new_text is not None:
+            yield NewSentence(new_text, post, earlier)
 
 
 def _has_same_words(post: CleanPost, earlier: Sequence[CleanPost]) -> bool:

@@ -100,11 +100,12 @@ def _join_copied(
 ) -> dict[PostId, PostId]:
     """The wordings of a line: posts have one if they say it in nearly the same words, or begin so."""
     joined = dict(wordings)
-    for (post, its), (other, others) in combinations(sentences.items(), 2):
-        if joined[post] != joined[other] and any(map(_is_copied, its, others)):
-            left = joined[other]
+    for (post, post_sentences), (other, other_sentences) in combinations(sentences.items(), 2):
+        if joined[post] != joined[other] and any(map(_is_copied, post_sentences, other_sentences)):
+            replaced_wording = joined[other]
             joined = {
-                member: joined[post] if wording == left else wording for member, wording in joined.items()
+                member: joined[post] if wording == replaced_wording else wording
+                for member, wording in joined.items()
             }
     return joined
 

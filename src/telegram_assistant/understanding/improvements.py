@@ -75,7 +75,7 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
 
     async def look(stored_post: StoredPost, urgency: Urgency) -> Improved:
         try:
-            sights = await picture_analyzer.look(stored_post, urgency=urgency, pays_for_history=True)
+            file_visions = await picture_analyzer.look(stored_post, urgency=urgency, pays_for_history=True)
         except Busy:
             raise
         except Exception:
@@ -85,10 +85,10 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
                 what_to_do="what was read here stays; report it",
             )
             return Improved(FallbackReason.FAILED)
-        reason = _why_not(sights)
-        if reason in WORTH_TRYING_AGAIN or not any(sight.provider for sight in sights):
+        reason = _why_not(file_visions)
+        if reason in WORTH_TRYING_AGAIN or not any(file_vision.provider for file_vision in file_visions):
             return Improved(reason)
-        status = VisionStatus(status_of(sights))
+        status = VisionStatus(status_of(file_visions))
         return Improved(
             reason,
             _event(PostVisionAnalyzed, stored_post, status=status, grouped_id=stored_post.post.grouped_id),
@@ -124,9 +124,9 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
     return Improvement(VECTORS, 50, make)
 
 
-def _why_not(sights: Sequence[FileVision]) -> FallbackReason | None:
+def _why_not(file_visions: Sequence[FileVision]) -> FallbackReason | None:
     """The reason of a post: that of a file worth another try, if there is one."""
-    reasons = [FallbackReason(sight.withheld) for sight in sights if sight.withheld]
+    reasons = [FallbackReason(file_vision.withheld) for file_vision in file_visions if file_vision.withheld]
     return next(
         (reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[0] if reasons else None
     )

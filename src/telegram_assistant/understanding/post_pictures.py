@@ -55,11 +55,11 @@ class PictureAnalyzer:
         pays = pays_for_history or datetime.now(UTC) - stored.post.posted_at <= NEWS
         async with asyncio.timeout(MAX_SECONDS):
             looks = await _Look(stored, self, urgency, pays=pays).at_all()
-        sights = [sight for sight, _ in looks]
+        file_visions = [file_vision for file_vision, _ in looks]
         await self.enrichments.save(
-            _rows(stored, sights, next((model for _, model in looks if model is not None), None))
+            _rows(stored, file_visions, next((model for _, model in looks if model is not None), None))
         )
-        return sights
+        return file_visions
 
     async def save_failure(self, stored: StoredPost) -> None:
         await self.enrichments.save(_rows(stored, [FileVision(0, FAILED, is_failed=True)], None))
@@ -96,37 +96,45 @@ class _Look:
             self._look_or_say_why(file, verdict, known_results.get(file.sha256 or b"", {}))
             for file, verdict in verdicts.items()
         )
-        sights = []
+        outcomes = []
         for outcome in await asyncio.gather(*looks, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-            sights.append(outcome)
-        return sights
+            outcomes.append(outcome)
+        return outcomes
 
     async def _look_or_say_why(
         self, file: VisionFile, verdict: VisionDecision, known_results: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
         """Analyses one file; a file that fails does not affect the others."""
-        sight = FileVision(
+        file_vision = FileVision(
             file.ordinal, verdict.words, file.sha256, is_document=verdict is VisionDecision.PAPER
         )
         if not verdict.is_seen or file.sha256 is None:
-            return sight, None
+            return file_vision, None
         try:
             return await self._look(
-                file.sha256, sight, may_leave=verdict is VisionDecision.LOOK, known_results=known_results
+                file.sha256,
+                file_vision,
+                may_leave=verdict is VisionDecision.LOOK,
+                known_results=known_results,
             )
         except ProviderFailed as error:
             return replace(
-                sight,
+                file_vision,
                 why=Reason("vision_not_opened", "it cannot be opened ({error})", error=str(error)),
                 is_failed=True,
             ), None
         except Rejected as error:
-            return replace(sight, why=error.reason, is_failed=True), None
+            return replace(file_vision, why=error.reason, is_failed=True), None
 
     async def _look(
-        self, sha256: bytes, sight: FileVision, *, may_leave: bool, known_results: Mapping[Tier, FileResult]
+        self,
+        sha256: bytes,
+        file_vision: FileVision,
+        *,
+        may_leave: bool,
+        known_results: Mapping[Tier, FileResult],
     ) -> tuple[FileVision, VisionModel | None]:
         gate, results = self.by.gate, self.by.media_results
         local, provider = (
@@ -139,7 +147,7 @@ class _Look:
         if local is None or (provider is None and may_leave):
             opened = await self.by.picture_readers.open(await _bytes(sha256, self.by.files))
             if is_too_small(opened.width, opened.height):
-                return replace(sight, why=VisionDecision.TOO_SMALL.words), None
+                return replace(file_vision, why=VisionDecision.TOO_SMALL.words), None
             await results.remember_look(sha256, opened.look)
             if local is None:
                 read = await gate.text_in(opened.picture, channel_id=self.stored.post.channel_id)
@@ -152,10 +160,13 @@ class _Look:
         if local is None and provider is None:
             is_skipped = why in {FallbackReason.NO_PROVIDER, FallbackReason.POLICY}
             return replace(
-                sight, why=NO_READER if is_skipped else NOT_READ, withheld=withheld, is_failed=not is_skipped
+                file_vision,
+                why=NO_READER if is_skipped else NOT_READ,
+                withheld=withheld,
+                is_failed=not is_skipped,
             ), None
         seen = replace(
-            sight,
+            file_vision,
             local=local.seen if local else None,
             provider=provider.seen if provider else None,
             withheld=withheld,
@@ -171,16 +182,16 @@ class _Look:
         """
         gate, results, post = self.by.gate, self.by.media_results, self.stored.post
         if local is not None and gate.vision_models:
-            same = await results.same_picture(
+            reused_result = await results.same_picture(
                 sha256,
                 opened.look,
                 words=local.seen.text,
                 channel_id=post.channel_id,
                 models=gate.vision_models,
             )
-            if same is not None:
-                await results.keep(sha256, Tier.PROVIDER, same)
-                return same, ""
+            if reused_result is not None:
+                await results.keep(sha256, Tier.PROVIDER, reused_result)
+                return reused_result, ""
         if not self.pays:
             return None, HISTORY
         provider_result = await gate.picture(
@@ -214,15 +225,15 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
     return b"".join(pieces)
 
 
-def _rows(stored: StoredPost, sights: list[FileVision], model: VisionModel | None) -> list[Enrichment]:
+def _rows(stored: StoredPost, file_visions: list[FileVision], model: VisionModel | None) -> list[Enrichment]:
     """The local row, with the results or the reasons for none, and the provider's row if there is one."""
     rows = [
         Enrichment(
-            stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(sights, Tier.LOCAL)
+            stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(file_visions, Tier.LOCAL)
         )
     ]
     if model is not None:
-        data = summarize_post(sights, Tier.PROVIDER)
+        data = summarize_post(file_visions, Tier.PROVIDER)
         rows.append(
             Enrichment(
                 stored.post.id,

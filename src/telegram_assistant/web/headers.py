@@ -52,12 +52,12 @@ class HeadersMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 present_names = {name.lower() for name, _ in message["headers"]}
-                added = [
+                added_headers = [
                     (name.lower().encode(), value.encode())
                     for name, value in headers.items()
                     if name.lower().encode() not in present_names
                 ]
-                message = {**message, "headers": [*message["headers"], *added]}
+                message = {**message, "headers": [*message["headers"], *added_headers]}
             await send(message)
 
         with span("page"), log_with_trace(scope["trace_id"]):

@@ -33,8 +33,8 @@ class ControlClient:
 
     def post(self, channel_id: int, text: str, **more: Any) -> list[int]:
         return [
-            made["message_id"]
-            for made in self.ask("POST", f"/channels/{channel_id}/posts", text=text, **more)
+            made_post["message_id"]
+            for made_post in self.ask("POST", f"/channels/{channel_id}/posts", text=text, **more)
         ]
 
     def edit(self, channel_id: int, message_id: int, text: str, **more: Any) -> None:

@@ -274,10 +274,10 @@ def _posts(control: Control) -> list[Route]:
 
 def _trouble(simulator: Simulator, control: Control) -> list[Route]:
     def trouble(body: TroubleBody, _request: Request) -> Any:
-        given = body.model_dump(exclude_none=True)
-        if "clock_skew_seconds" in given:
-            control.skew_clock(given.pop("clock_skew_seconds"))
-        for name, value in given.items():
+        faults_by_name = body.model_dump(exclude_none=True)
+        if "clock_skew_seconds" in faults_by_name:
+            control.skew_clock(faults_by_name.pop("clock_skew_seconds"))
+        for name, value in faults_by_name.items():
             setattr(simulator.faults, name, value)
         return {name: getattr(simulator.faults, name) for name in TroubleBody.model_fields}
 
@@ -342,6 +342,6 @@ def _stream_lines(lines: Iterator[dict[str, Any]]) -> Response:
 
 async def _json_lines(lines: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
     """A few hundred lines at a time, so that the rest of the world goes on in between."""
-    while some := list(islice(lines, 200)):
-        yield "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in some)
+    while batch := list(islice(lines, 200)):
+        yield "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in batch)
         await asyncio.sleep(0)

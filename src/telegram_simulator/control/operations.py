@@ -276,17 +276,17 @@ class Control:
 
     def churn(self, *, edits: int, deletions: int, seed: int = 1) -> int:
         """Many edits and deletions at once, spread over the world, told to nobody; how many took effect."""
-        hand, channel_ids, now, done = (
+        rng, channel_ids, now, done = (
             random.Random(seed),
             list(self._world.channel_ids()),
             self._world.now(),
             0,
         )
         for number in range(edits + deletions):
-            channel = self._channel(hand.choice(channel_ids))
+            channel = self._channel(rng.choice(channel_ids))
             if channel.newest_id < 2:
                 continue
-            message_id = hand.randint(2, channel.newest_id)
+            message_id = rng.randint(2, channel.newest_id)
             if number < edits:
                 done += channel.rewrite(message_id, now)
             else:

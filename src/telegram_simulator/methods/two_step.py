@@ -47,11 +47,11 @@ def get_password(_request: Any, caller: Caller) -> bytes:
 
 @answers(functions.auth.CheckPasswordRequest, anonymous=True)
 def check_password(request: Any, caller: Caller) -> bytes:
-    account, given = _half_logged_in(caller), request.password
-    if account.riddle is None or given.srp_id != account.riddle.number:
+    account, password_check = _half_logged_in(caller), request.password
+    if account.riddle is None or password_check.srp_id != account.riddle.number:
         raise RpcError(400, "SRP_ID_INVALID")
     riddle, account.riddle = account.riddle, None
-    if _proof(riddle, given.A) != given.M1:
+    if _proof(riddle, password_check.A) != password_check.M1:
         raise RpcError(400, "PASSWORD_HASH_INVALID")
     caller.server.keys.log_in(caller.record, account.phone)
     caller.record.awaits_password = None

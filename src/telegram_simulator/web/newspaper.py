@@ -163,9 +163,9 @@ def _render_linked_data(article: Article) -> str:
 
 def _masthead(article: Article, *, front: bool = False) -> str:
     furniture = article.furniture
-    here = None if front else article.rubric
+    current_section = None if front else article.rubric
     rubrics = "".join(
-        f"<span{' class=here' if section == here else ''}>{escape(section)}</span>"
+        f"<span{' class=here' if section == current_section else ''}>{escape(section)}</span>"
         for section in furniture.sections.values()
     )
     home = (

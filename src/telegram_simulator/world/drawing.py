@@ -79,110 +79,110 @@ def _write(pen: Pen, texts: Sequence[str], top: int, *, size: int, colour: Colou
         top += letters // 3
 
 
-def _photo(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None:
+def _photo(pen: Pen, drawing: Drawing, rng: random.Random, moment: float) -> None:
     """A street, a hill, a sky, and a band with words."""
     width, height = pen.im.size
-    sky, ground = hand.choice(BRIGHT), hand.choice(DARK)
+    sky, ground = rng.choice(BRIGHT), rng.choice(DARK)
     for y in range(height):
         pen.line((0, y, width, y), fill=_mix_colours(sky, WHITE, y / height))
-    sun = int(width * (0.1 + 0.6 * hand.random() + 0.1 * moment))
+    sun = int(width * (0.1 + 0.6 * rng.random() + 0.1 * moment))
     pen.ellipse((sun, 20, sun + 70, 90), fill=WHITE)
     x = -20
     while x < width:
-        wide, tall = hand.randrange(40, 120), hand.randrange(60, 190)
+        wide, tall = rng.randrange(40, 120), rng.randrange(60, 190)
         pen.rectangle(
-            (x, height - 130 - tall, x + wide, height), fill=_mix_colours(ground, sky, hand.random() * 0.4)
+            (x, height - 130 - tall, x + wide, height), fill=_mix_colours(ground, sky, rng.random() * 0.4)
         )
-        for window in range(hand.randrange(2, 8)):
+        for window in range(rng.randrange(2, 8)):
             left, up = x + 8 + window % 3 * 18, height - 115 - tall + window // 3 * 22
             pen.rectangle((left, up, left + 9, up + 12), fill=_mix_colours(sky, WHITE, 0.5))
-        x += wide + hand.randrange(0, 25)
+        x += wide + rng.randrange(0, 25)
     pen.rectangle((0, height - 140, width, height), fill=ground)
     _write(pen, drawing.lines, height - 125, size=34, colour=WHITE)
 
 
-def _map(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None:
+def _map(pen: Pen, drawing: Drawing, rng: random.Random, moment: float) -> None:
     width, height = pen.im.size
     pen.rectangle((0, 0, width, height), fill=(232, 236, 226))
-    river = hand.randrange(140, height - 60)
+    river = rng.randrange(140, height - 60)
     pen.line(
         [(x, river + 30 * ((x // 160) % 2)) for x in range(0, width + 160, 160)],
         fill=(150, 196, 226),
         width=34,
     )
     for _ in range(9):
-        across, along = hand.randrange(width), hand.randrange(height)
-        pen.line((across, 0, hand.randrange(width), height), fill=WHITE, width=hand.choice((6, 10, 14)))
-        pen.line((0, along, width, hand.randrange(height)), fill=(250, 240, 200), width=8)
-    x, y = hand.randrange(200, width - 100) + int(60 * moment), hand.randrange(200, height - 60)
+        across, along = rng.randrange(width), rng.randrange(height)
+        pen.line((across, 0, rng.randrange(width), height), fill=WHITE, width=rng.choice((6, 10, 14)))
+        pen.line((0, along, width, rng.randrange(height)), fill=(250, 240, 200), width=8)
+    x, y = rng.randrange(200, width - 100) + int(60 * moment), rng.randrange(200, height - 60)
     pen.ellipse((x - 16, y - 16, x + 16, y + 16), fill=(206, 44, 44), outline=WHITE, width=4)
     pen.rectangle((20, 20, width - 20, 170), fill=WHITE, outline=INK, width=2)
     _write(pen, drawing.lines, 34, size=34, colour=INK)
 
 
-def _notice(pen: Pen, drawing: Drawing, hand: random.Random, _moment: float) -> None:
+def _notice(pen: Pen, drawing: Drawing, rng: random.Random, _moment: float) -> None:
     """A sheet on a wall."""
     width, height = pen.im.size
-    frame = hand.choice(DARK)
+    frame = rng.choice(DARK)
     pen.rectangle((12, 12, width - 12, height - 12), outline=frame, width=6)
     pen.rectangle((12, 12, width - 12, 76), fill=frame)
     for corner in ((26, 26), (width - 50, 26)):
-        pen.ellipse((*corner, corner[0] + 24, corner[1] + 24), fill=hand.choice(BRIGHT))
+        pen.ellipse((*corner, corner[0] + 24, corner[1] + 24), fill=rng.choice(BRIGHT))
     _write(pen, drawing.lines, 120, size=40, colour=INK)
 
 
-def _screenshot(pen: Pen, drawing: Drawing, hand: random.Random, _moment: float) -> None:
+def _screenshot(pen: Pen, drawing: Drawing, rng: random.Random, _moment: float) -> None:
     width, height = pen.im.size
     pen.rectangle((0, 0, width, height), fill=(236, 238, 241))
-    pen.rectangle((0, 0, width, 44), fill=hand.choice(DARK))
+    pen.rectangle((0, 0, width, 44), fill=rng.choice(DARK))
     for number in range(3):
-        pen.ellipse((16 + number * 26, 14, 32 + number * 26, 30), fill=hand.choice(BRIGHT))
+        pen.ellipse((16 + number * 26, 14, 32 + number * 26, 30), fill=rng.choice(BRIGHT))
     _write(pen, drawing.lines, 66, size=34, colour=INK)
     for row in range(7):
-        end = hand.randrange(width // 2, width - MARGIN)
+        end = rng.randrange(width // 2, width - MARGIN)
         pen.rectangle((MARGIN, 240 + row * 20, end, 248 + row * 20), fill=(200, 204, 210))
 
 
-def _chart(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None:
+def _chart(pen: Pen, drawing: Drawing, rng: random.Random, moment: float) -> None:
     width, height = pen.im.size
-    ink = hand.choice(DARK)
+    ink = rng.choice(DARK)
     _write(pen, drawing.lines, 30, size=34, colour=ink)
-    level, columns = hand.randrange(60, 120), 14
+    level, columns = rng.randrange(60, 120), 14
     for number in range(columns):
-        level = max(20, min(180, level + hand.randrange(-30, 38)))
+        level = max(20, min(180, level + rng.randrange(-30, 38)))
         left = MARGIN + number * (width - 2 * MARGIN) // columns
         bar = level if number < columns * (1 - moment / 2) else level // 2
         pen.rectangle(
             (left, height - MARGIN - bar, left + 26, height - MARGIN),
-            fill=_mix_colours(ink, hand.choice(BRIGHT), 0.6),
+            fill=_mix_colours(ink, rng.choice(BRIGHT), 0.6),
         )
     pen.line((MARGIN, height - MARGIN, width - MARGIN, height - MARGIN), fill=ink, width=3)
 
 
-def _poster(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None:
+def _poster(pen: Pen, drawing: Drawing, rng: random.Random, moment: float) -> None:
     width, height = pen.im.size
-    ground, shape = hand.choice(DARK), hand.choice(BRIGHT)
+    ground, shape = rng.choice(DARK), rng.choice(BRIGHT)
     pen.rectangle((0, 0, width, height), fill=ground)
     for _ in range(5):
-        x, y, size = hand.randrange(width), hand.randrange(240, height), hand.randrange(40, 130)
+        x, y, size = rng.randrange(width), rng.randrange(240, height), rng.randrange(40, 130)
         pen.ellipse((x, y + int(40 * moment), x + size, y + size), fill=_mix_colours(ground, shape, 0.7))
     _write(pen, drawing.lines, 60, size=44, colour=WHITE)
 
 
-def _score(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None:
+def _score(pen: Pen, drawing: Drawing, rng: random.Random, moment: float) -> None:
     width, height = pen.im.size
     for stripe in range(8):
         pen.rectangle(
             (stripe * width // 8, 0, (stripe + 1) * width // 8, height), fill=(46, 122 + stripe % 2 * 14, 62)
         )
     pen.ellipse((width // 2 - 60, height - 160, width // 2 + 60, height - 40), outline=WHITE, width=4)
-    ball = hand.randrange(60, width - 160) + int(80 * moment)
+    ball = rng.randrange(60, width - 160) + int(80 * moment)
     pen.ellipse((ball, height - 90, ball + 24, height - 66), fill=WHITE)
     pen.rectangle((20, 24, width - 20, 190), fill=INK)
     _write(pen, drawing.lines, 44, size=36, colour=WHITE)
 
 
-def _paper(pen: Pen, drawing: Drawing, _hand: random.Random, _moment: float) -> None:
+def _paper(pen: Pen, drawing: Drawing, _rng: random.Random, _moment: float) -> None:
     _write(pen, drawing.lines, MARGIN, size=30, colour=INK)
 
 

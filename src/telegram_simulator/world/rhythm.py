@@ -69,8 +69,12 @@ def busy_at(rhythm: Rhythm, moment: float) -> float:
     hours = (moment - EPOCH) / 3600 + rhythm.shift_hours
     week, hour = divmod(hours, HOURS_PER_WEEK)
     until = _busy_until(rhythm.profile)
-    whole = min(int(hour), HOURS_PER_WEEK - 1)
-    return week * HOURS_PER_WEEK + until[whole] + (until[whole + 1] - until[whole]) * (hour - whole)
+    whole_hours = min(int(hour), HOURS_PER_WEEK - 1)
+    return (
+        week * HOURS_PER_WEEK
+        + until[whole_hours]
+        + (until[whole_hours + 1] - until[whole_hours]) * (hour - whole_hours)
+    )
 
 
 def moments_at(rhythm: Rhythm, busy: Iterable[float]) -> list[int]:
@@ -78,8 +82,8 @@ def moments_at(rhythm: Rhythm, busy: Iterable[float]) -> list[int]:
     until, shift, moments = _busy_until(rhythm.profile), rhythm.shift_hours, []
     for hours in busy:
         week, rest = divmod(hours, HOURS_PER_WEEK)
-        whole = min(bisect_right(until, rest) - 1, HOURS_PER_WEEK - 1)
-        before = until[whole]
-        hour = whole + (rest - before) / (until[whole + 1] - before)
+        whole_hours = min(bisect_right(until, rest) - 1, HOURS_PER_WEEK - 1)
+        before = until[whole_hours]
+        hour = whole_hours + (rest - before) / (until[whole_hours + 1] - before)
         moments.append(int(EPOCH + (week * HOURS_PER_WEEK + hour - shift) * 3600))
     return moments

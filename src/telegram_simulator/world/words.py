@@ -50,12 +50,12 @@ _ENGLISH = (
 @cache
 def sentences(language: str) -> tuple[str, ...]:
     """The language's sentences, always the same."""
-    hand = random.Random(f"sentences {language}")
+    rng = random.Random(f"sentences {language}")
     parts = [part.split("|") for part in (_RUSSIAN if language == "ru" else _ENGLISH)]
     drawn_sentences = []
     for _ in range(SENTENCES):
-        words = [hand.choice(part) for part in parts]
-        if hand.random() < 0.35:
-            words.append(f"— {hand.randint(2, 900)} {'тысяч' if language == 'ru' else 'thousand'}")
+        words = [rng.choice(part) for part in parts]
+        if rng.random() < 0.35:
+            words.append(f"— {rng.randint(2, 900)} {'тысяч' if language == 'ru' else 'thousand'}")
         drawn_sentences.append(" ".join(words) + ".")
     return tuple(drawn_sentences)

@@ -79,19 +79,19 @@ def test_at_most_means_in_any_stretch(calls: int, seconds: float, data: st.DataO
     assert limit.burst + limit.per_second * seconds == pytest.approx(calls)
 
 
-def greedy(method: str, floods: Floods, *, days: float, hand: random.Random) -> int:
+def greedy(method: str, floods: Floods, *, days: float, rng: random.Random) -> int:
     """One who asks whenever the budget allows, is restarted now and then, and may crash; how much it got."""
     now, done, budget = 1_000_000.0, 0, budget_of(method)
     end, meter = now + days * DAY, meter_of(budget, None, now)
     while done < 3000:
-        cost = Cost(is_first_page=hand.random() < 0.3)
-        now += meter.seconds_until(now, cost) + hand.choice([0, 0, 0, hand.expovariate(1 / 60)])
+        cost = Cost(is_first_page=rng.random() < 0.3)
+        now += meter.seconds_until(now, cost) + rng.choice([0, 0, 0, rng.expovariate(1 / 60)])
         if now > end:
             break
         assert floods.check("a", method, now=now, premium=False) is None, f"punished after {done} requests"
         meter = meter.take(now, cost)
         done += 1
-        if hand.random() < 0.05:
+        if rng.random() < 0.05:
             meter = meter_of(budget, meter.take_snapshot(now), now)
     return done
 
@@ -99,7 +99,7 @@ def greedy(method: str, floods: Floods, *, days: float, hand: random.Random) -> 
 @pytest.mark.parametrize("method", [method for method in TELEGRAM if method in BUDGETS])
 def test_telegram_as_others_have_seen_it_has_nothing_to_punish(method: str) -> None:
     floods = Floods(TELEGRAM)
-    assert greedy(method, floods, days=3, hand=random.Random(method)) > 5
+    assert greedy(method, floods, days=3, rng=random.Random(method)) > 5
     assert floods.punished == 0
 
 

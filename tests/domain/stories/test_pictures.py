@@ -16,10 +16,10 @@ Shown = tuple[str, int]
 
 def flip_bits(look: Look, coarse: int, fine: int) -> Look:
     """The same look with so many other bits."""
-    hand = random.Random(coarse * 1000 + fine)
-    for bit in hand.sample(range(64), coarse):
+    rng = random.Random(coarse * 1000 + fine)
+    for bit in rng.sample(range(64), coarse):
         look = Look(look.coarse ^ 1 << bit, look.fine)
-    for bit in hand.sample(range(256), fine):
+    for bit in rng.sample(range(256), fine):
         look = Look(look.coarse, look.fine ^ 1 << bit)
     return look
 

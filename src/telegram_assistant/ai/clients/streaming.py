@@ -17,19 +17,19 @@ async def gather_pieces(
     A server that does not say how many tokens it has used is billed for the characters: no text has more
     tokens. Raises ProviderFailed(LATE) for an answer that breaks off: what was written may be billed.
     """
-    whole = AIMessageChunk(content="")
+    answer = AIMessageChunk(content="")
     try:
         async for piece in pieces:
             if text := str(piece.text):
                 hear(text)
-            whole += piece
+            answer += piece
     except Exception as error:
-        if str(whole.text):
+        if str(answer.text):
             raise ProviderFailed(Failure.LATE, f"the answer broke off ({type(error).__name__})") from error
         raise
-    if whole.usage_metadata is None:
-        sent, received = sum(len(str(message.text)) for message in messages), len(str(whole.text))
-        whole.usage_metadata = UsageMetadata(
+    if answer.usage_metadata is None:
+        sent, received = sum(len(str(message.text)) for message in messages), len(str(answer.text))
+        answer.usage_metadata = UsageMetadata(
             input_tokens=sent, output_tokens=received, total_tokens=sent + received
         )
-    return whole
+    return answer

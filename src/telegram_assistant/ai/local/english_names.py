@@ -182,14 +182,14 @@ def find_english_names(text: str) -> Iterator[tuple[str, EntityKind]]:
     lone_words = frozenset(_POSSESSIVE.sub("", words[0]) for words, _, _ in runs if len(words) == 1)
     people: set[str] = set()
     for words, before, is_title in runs:
-        begins = _BEGINS.search(before) is not None
+        is_sentence_start = _BEGINS.search(before) is not None
         for part, is_titled in _parts(words):
             is_at_start = part[0] == _POSSESSIVE.sub("", words[0])
             name = " ".join(part)
             candidate = _Part(
                 part,
                 name,
-                is_first=begins and is_at_start,
+                is_first=is_sentence_start and is_at_start,
                 is_in=is_at_start and _IN.search(before) is not None,
                 is_titled=is_titled,
                 has_article=is_at_start and _ARTICLE.search(before) is not None,

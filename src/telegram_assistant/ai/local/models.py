@@ -261,8 +261,10 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
 def _verify_sums(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
     """Raises Rejected if a file of a pinned model has another SHA-256."""
     pin = PINNED.get(card.name)
-    for file, wanted in pin.sha256.items() if pin is not None and pin.revision == card.revision else ():
-        if sums[file] != wanted:
+    for file, expected_sha256 in (
+        pin.sha256.items() if pin is not None and pin.revision == card.revision else ()
+    ):
+        if sums[file] != expected_sha256:
             raise Rejected(
                 Reason(
                     "model_file_differs",
@@ -271,7 +273,7 @@ def _verify_sums(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
                     model=card.name,
                     revision=card.revision,
                     found=sums[file],
-                    wanted=wanted,
+                    wanted=expected_sha256,
                 )
             )
     return sums

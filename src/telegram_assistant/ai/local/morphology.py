@@ -35,9 +35,9 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
     def forms(word: str) -> frozenset[str]:
         if word.isascii():
             return plain_forms(word)
-        read = analyser.parse(word)
-        normal = [reading for reading in read if reading.normal_form == word] or read[:1]
-        return frozenset({word, *(form.word for reading in normal for form in reading.lexeme)})
+        readings = analyser.parse(word)
+        normal_readings = [reading for reading in readings if reading.normal_form == word] or readings[:1]
+        return frozenset({word, *(form.word for reading in normal_readings for form in reading.lexeme)})
 
     @lru_cache(maxsize=50_000)
     def read(word: str) -> NameWord:
@@ -61,13 +61,13 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
 
 def _read(analyser: "Analyser", word: str) -> NameWord:
     scores: Counter[EntityKind] = Counter()
-    ordinary, is_adjective = 0.0, False
+    ordinary_score, is_adjective = 0.0, False
     marks: set[str] = set()
     normal_form = word
     for reading in analyser.parse(word):
         kind = _kind_in(reading)
         if kind is None or (kind is EntityKind.PLACE and "ADJF" in reading.tag):
-            ordinary += reading.score
+            ordinary_score += reading.score
             is_adjective = is_adjective or "ADJF" in reading.tag
         elif kind is not EntityKind.PERSON or reading.tag.number != "plur":
             if kind not in scores:
@@ -87,7 +87,7 @@ def _read(analyser: "Analyser", word: str) -> NameWord:
         is_surname="Surn" in marks or "Patr" in marks,
         is_place=EntityKind.PLACE in scores,
         is_adjective=is_adjective,
-        is_ordinary=is_known and ordinary > 0,
+        is_ordinary=is_known and ordinary_score > 0,
     )
 
 

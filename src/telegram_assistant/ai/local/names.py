@@ -118,9 +118,9 @@ def _nominative(
     words: list[str], kind: EntityKind, dictionary: NameDictionary, *, is_woman: bool = False
 ) -> str:
     number = words[-1] if ROMAN_NUMBER.fullmatch(words[-1]) else ""
-    named = words[:-1] if number else words
-    plain = dictionary.nominative(tuple(word.casefold() for word in named), kind, is_woman)
-    forms = [_match_case(word, form) for word, form in zip(named, plain, strict=True)]
+    name_words = words[:-1] if number else words
+    plain = dictionary.nominative(tuple(word.casefold() for word in name_words), kind, is_woman)
+    forms = [_match_case(word, form) for word, form in zip(name_words, plain, strict=True)]
     return " ".join([*forms, number] if number else forms)
 
 

@@ -17,11 +17,14 @@ def _load_packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]
     read = tomllib.loads(
         (files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8")
     )
-    return {topic: {tag: _words(tag, listed) for tag, listed in tags.items()} for topic, tags in read.items()}
+    return {
+        topic: {tag: _words(tag, listed_words) for tag, listed_words in tags.items()}
+        for topic, tags in read.items()
+    }
 
 
-def _words(tag: str, listed: str) -> tuple[str, ...]:
-    words = tuple(word for part in listed.split(",") if (word := part.strip()))
+def _words(tag: str, listed_words: str) -> tuple[str, ...]:
+    words = tuple(word for part in listed_words.split(",") if (word := part.strip()))
     return words if WEAK + tag in words else (tag, *words)
 
 

@@ -118,9 +118,12 @@ class Meter:
 
     def seconds_until(self, now: float, *costs: Cost) -> float:
         """How long until the budget allows the last of these requests."""
-        have, pace = self.tokens_at(now), self.pace_at(now)
+        available_tokens, pace = self.tokens_at(now), self.pace_at(now)
         needs = (sum(cost.amount_of(limit) for cost in costs) for limit in self.budget.limits)
-        missing = (max(0.0, need - left - ROUNDING) for need, left in zip(needs, have, strict=True))
+        missing = (
+            max(0.0, need - remaining_tokens - ROUNDING)
+            for need, remaining_tokens in zip(needs, available_tokens, strict=True)
+        )
         return max(
             tokens / (limit.per_second * pace)
             for tokens, limit in zip(missing, self.budget.limits, strict=True)
@@ -128,19 +131,19 @@ class Meter:
 
     def take(self, now: float, cost: Cost) -> "Meter":
         """The meter after a request, which must have waited for its turn."""
-        left = tuple(
-            have - cost.amount_of(limit)
-            for have, limit in zip(self.tokens_at(now), self.budget.limits, strict=True)
+        tokens = tuple(
+            remaining_tokens - cost.amount_of(limit)
+            for remaining_tokens, limit in zip(self.tokens_at(now), self.budget.limits, strict=True)
         )
-        return replace(self, tokens=left, at=now)
+        return replace(self, tokens=tokens, at=now)
 
     def give_back(self, cost: Cost) -> "Meter":
         """The meter after a request that turned out not to count."""
         return replace(
             self,
             tokens=tuple(
-                left + cost.amount_of(limit)
-                for left, limit in zip(self.tokens, self.budget.limits, strict=True)
+                remaining_tokens + cost.amount_of(limit)
+                for remaining_tokens, limit in zip(self.tokens, self.budget.limits, strict=True)
             ),
         )
 
@@ -171,8 +174,8 @@ class Meter:
         """The tokens left of each limit."""
         elapsed_seconds, pace = max(0.0, now - self.at), self.pace_at(now)
         return tuple(
-            min(limit.burst, left + limit.per_second * pace * elapsed_seconds)
-            for left, limit in zip(self.tokens, self.budget.limits, strict=True)
+            min(limit.burst, remaining_tokens + limit.per_second * pace * elapsed_seconds)
+            for remaining_tokens, limit in zip(self.tokens, self.budget.limits, strict=True)
         )
 
 

@@ -107,8 +107,8 @@ def count_repeated(posts: Iterable[CopiedPost]) -> tuple[RepeatedPosts, ...]:
             continue
         pair_counts.update(
             (channel, post.channel_id)
-            for channel, at in earlier.items()
-            if channel != post.channel_id and post.posted_at - at <= DAY
+            for channel, posted_at in earlier.items()
+            if channel != post.channel_id and post.posted_at - posted_at <= DAY
         )
         earlier[post.channel_id] = post.posted_at
     return tuple(RepeatedPosts(earlier, later, count) for (earlier, later), count in pair_counts.items())
@@ -126,12 +126,12 @@ def pair_signed(signed: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, Chann
 def _are_sisters(
     forward_count: int, reverse_count: int, posts: int, neighbours: int, others_neighbours: int
 ) -> bool:
-    both = forward_count + reverse_count
+    total_count = forward_count + reverse_count
     return (
-        both >= MIN_REPEATED
-        and both >= MIN_SHARE * posts
-        and min(forward_count, reverse_count) >= MIN_BACK * both
-        and both >= MIN_NEIGHBOURS * min(neighbours, others_neighbours)
+        total_count >= MIN_REPEATED
+        and total_count >= MIN_SHARE * posts
+        and min(forward_count, reverse_count) >= MIN_BACK * total_count
+        and total_count >= MIN_NEIGHBOURS * min(neighbours, others_neighbours)
     )
 
 

@@ -24,7 +24,7 @@ def sections_of[Entry](
     rest = by_folder.pop("", None)
     if rest is not None:
         by_folder[""] = rest
-    return tuple(Section(folder, tuple(together)) for folder, together in by_folder.items())
+    return tuple(Section(folder, tuple(folder_entries)) for folder, folder_entries in by_folder.items())
 
 
 def has_folders[Entry](sections: Iterable[Section[Entry]]) -> bool:

@@ -58,29 +58,31 @@ class FileVision:
         return self.local if tier is Tier.LOCAL else self.provider or self.local
 
 
-def status_of(sights: Sequence[FileVision]) -> str:
+def status_of(file_visions: Sequence[FileVision]) -> str:
     """The status of a post: one analysed picture is enough for `analyzed`."""
-    if any(sight.local or sight.provider for sight in sights):
+    if any(file_vision.local or file_vision.provider for file_vision in file_visions):
         return ANALYZED
-    return FAILED if any(sight.is_failed for sight in sights) else SKIPPED
+    return FAILED if any(file_vision.is_failed for file_vision in file_visions) else SKIPPED
 
 
-def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
+def summarize_post(file_visions: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     """A post's row of a tier: the results of its files, and their summary."""
-    ordered = sorted(sights, key=lambda sight: sight.ordinal)
-    seen = [sight.result_of(tier) or Seen(is_document=sight.is_document) for sight in ordered]
+    ordered = sorted(file_visions, key=lambda file_vision: file_vision.ordinal)
+    seen = [
+        file_vision.result_of(tier) or Seen(is_document=file_vision.is_document) for file_vision in ordered
+    ]
     files = [
         {
-            "ordinal": sight.ordinal,
-            "sha256": sight.sha256.hex() if sight.sha256 else None,
-            "why": str(sight.why),
-            "reason": sight.why.as_json(),
-            "withheld": sight.withheld,
+            "ordinal": file_vision.ordinal,
+            "sha256": file_vision.sha256.hex() if file_vision.sha256 else None,
+            "why": str(file_vision.why),
+            "reason": file_vision.why.as_json(),
+            "withheld": file_vision.withheld,
             **view.as_json(),
         }
-        for sight, view in zip(ordered, seen, strict=True)
+        for file_vision, view in zip(ordered, seen, strict=True)
     ]
-    return {"status": status_of(sights), **_together(seen).as_json(), "files": files}
+    return {"status": status_of(file_visions), **_together(seen).as_json(), "files": files}
 
 
 def summarize_album(

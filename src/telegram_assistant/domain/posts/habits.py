@@ -49,12 +49,12 @@ def learn_habits(texts: Iterable[str]) -> tuple[int, ...]:
     for text in texts:
         posts += 1
         spans = _split(text)
-        first = list(islice(_pieces(text, spans), EDGE_PIECES + 1))
-        last = list(islice(_pieces(text, reversed(spans)), EDGE_PIECES + 1))
-        for piece in first[:-1]:
+        first_pieces = list(islice(_pieces(text, spans), EDGE_PIECES + 1))
+        last_pieces = list(islice(_pieces(text, reversed(spans)), EDGE_PIECES + 1))
+        for piece in first_pieces[:-1]:
             if piece.key is not None:
                 openings[piece.key].add(hash(text[piece.end :]))
-        for piece in last[:-1]:
+        for piece in last_pieces[:-1]:
             if piece.key is not None:
                 endings[piece.key].add(hash(text[: piece.start]))
     learnt = {

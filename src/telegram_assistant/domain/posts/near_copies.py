@@ -142,8 +142,8 @@ def is_copy(sketch: Sketch, other: Sketch) -> bool:
         return False
     if min(sketch.length, other.length) < SAME_LENGTH * max(sketch.length, other.length):
         return False
-    both = sorted({*sketch.sample, *other.sample})[:SKETCH_SIZE]
-    return len({*sketch.sample} & {*other.sample} & {*both}) >= SAME_SHARE * len(both)
+    joint_sample = sorted({*sketch.sample, *other.sample})[:SKETCH_SIZE]
+    return len({*sketch.sample} & {*other.sample} & {*joint_sample}) >= SAME_SHARE * len(joint_sample)
 
 
 def original_of(text: Sketch, earlier_sketches: Iterable[Sketch]) -> Sketch:

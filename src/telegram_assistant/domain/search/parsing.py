@@ -184,15 +184,15 @@ def _is_operator(name: str, quoted: str | None, bare: str | None) -> bool:
 
 
 def _unknown_operator(name: str, value: str) -> Reason:
-    meant = MEANT.get(f"{name}:{value}".lower()) or MEANT.get(name.lower())
-    if meant is None:
+    example = MEANT.get(f"{name}:{value}".lower()) or MEANT.get(name.lower())
+    if example is None:
         similar_names = get_close_matches(name.lower(), _EXAMPLES, 1)
-        meant = _EXAMPLES[similar_names[0]] if similar_names else ", ".join(_EXAMPLES.values())
+        example = _EXAMPLES[similar_names[0]] if similar_names else ", ".join(_EXAMPLES.values())
     return Reason(
         "operator_unknown",
         "there is no filter {operator}: in a search; write {example}, or {quoted} for the words themselves",
         operator=name,
-        example=meant,
+        example=example,
         quoted=f'"{name}:{value}"',
     )
 

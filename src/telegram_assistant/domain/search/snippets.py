@@ -40,8 +40,8 @@ def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
 
 def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, int]:
     """The number of different words near this mark, then of all words; the first of equals wins."""
-    near = [text[a:b].casefold() for a, b in marks[place:] if b <= marks[place][0] + LENGTH - LEAD]
-    return len(set(near)), len(near)
+    near_words = [text[a:b].casefold() for a, b in marks[place:] if b <= marks[place][0] + LENGTH - LEAD]
+    return len(set(near_words)), len(near_words)
 
 
 def _parse_marks(marked: str, begins: str, ends: str) -> tuple[str, list[tuple[int, int]]]:

@@ -39,12 +39,14 @@ def assign(
             named[-place] = story
             taken_stories.add(story)
     ids = [named.get(place) or new_id() for place in range(len(groups))]
-    went: dict[StoryId, Counter[StoryId]] = {}
+    targets_by_story: dict[StoryId, Counter[StoryId]] = {}
     for story_id, group in zip(ids, groups, strict=True):
         for story, count in _count_known(group, story_by_post).items():
-            went.setdefault(story, Counter())[story_id] += count
+            targets_by_story.setdefault(story, Counter())[story_id] += count
     merged = {
-        story: targets.most_common(1)[0][0] for story, targets in went.items() if story not in taken_stories
+        story: targets.most_common(1)[0][0]
+        for story, targets in targets_by_story.items()
+        if story not in taken_stories
     }
     return Assignment(
         {post: story_id for story_id, group in zip(ids, groups, strict=True) for post in group}, merged

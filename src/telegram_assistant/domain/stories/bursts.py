@@ -66,10 +66,10 @@ def _full_windows(
     for at, post in ordered:
         inside[post.channel_id] += 1
         while at - ordered[start][0] > WINDOW:
-            left = ordered[start][1].channel_id
-            inside[left] -= 1
-            if not inside[left]:
-                del inside[left]
+            leaving_channel_id = ordered[start][1].channel_id
+            inside[leaving_channel_id] -= 1
+            if not inside[leaving_channel_id]:
+                del inside[leaving_channel_id]
             start += 1
         if len({voices.owner_of(channel_id) for channel_id in inside}) >= MIN_CHANNELS:
             yield post, Burst(ordered[start][0], at, len(inside))

@@ -41,11 +41,11 @@ def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[D
     `read` are files by their hashes; the others are compared by hash alone.
     """
     groups: dict[str, list[tuple[StoryPicture, VisiblePost]]] = {}
-    first_of: dict[str, str] = {}
+    first_by_hash: dict[str, str] = {}
     for post in story.posts:
         for picture in post.pictures:
-            first = first_of.get(picture.sha256) or _same(picture.sha256, list(groups), read)
-            first_of[picture.sha256] = first
+            first = first_by_hash.get(picture.sha256) or _same(picture.sha256, list(groups), read)
+            first_by_hash[picture.sha256] = first
             groups.setdefault(first, []).append((picture, post))
     return tuple(_once(copies) for copies in groups.values())
 

@@ -315,8 +315,8 @@ def _single_links(post_by_id: Mapping[PostId, VisiblePost], leaves: Sequence[Lin
     linked_targets: set[tuple[ChannelId, int | None, MessageId | None]] = set()
 
     def order(link: Link) -> tuple[bool, int, float, PostId, PostId]:
-        both = post_by_id[link.post].is_private and post_by_id[link.other].is_private
-        return both, SUREST[link.kind], -link.score, link.post, link.other
+        is_private_pair = post_by_id[link.post].is_private and post_by_id[link.other].is_private
+        return is_private_pair, SUREST[link.kind], -link.score, link.post, link.other
 
     for link in sorted(leaves, key=order):
         private = {

@@ -74,13 +74,13 @@ def facts_of(post: Post, facts: PostFacts) -> Facts:
 
 def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
     """The values of `Has` for a post with these files and links."""
-    held = (
+    features = (
         (Has.IMAGE, any((file.mime or "").startswith("image/") for file in files)),
         (Has.VIDEO, any(file.kind in FILMS for file in files)),
         (Has.LINK, bool(urls)),
         (Has.FILE, any(file.kind in FILES for file in files)),
     )
-    return tuple(feature for feature, is_there in held if is_there)
+    return tuple(feature for feature, is_there in features if is_there)
 
 
 def _flags(post: Post, facts: PostFacts) -> Iterator[str]:

@@ -125,12 +125,12 @@ def _use(budget: MethodBudget, method_limit: MethodLimit | None) -> MethodUse:
         Allowance(
             at_once=limit.burst,
             per_hour=round(limit.per_second * pace * HOUR, 2),
-            left=round(left, 2) if budget.is_kept else None,
-            full_in_seconds=round((limit.burst - left) / (limit.per_second * pace), 1)
+            left=round(remaining_tokens, 2) if budget.is_kept else None,
+            full_in_seconds=round((limit.burst - remaining_tokens) / (limit.per_second * pace), 1)
             if budget.is_kept
             else None,
         )
-        for limit, left in zip(budget.limits, meter.tokens_at(0.0), strict=True)
+        for limit, remaining_tokens in zip(budget.limits, meter.tokens_at(0.0), strict=True)
     )
     return MethodUse(
         budget.method, method_limit.blocked_until if method_limit else None, round(pace, 3), allowances

@@ -205,15 +205,15 @@ async def _answer_with_first(
 ) -> Answer | None:
     def list_posts() -> tuple[list[Passage], list[Passage]]:
         """The best posts about the question, one of those that say the same; and every post about it."""
-        every = [
+        all_passages = [
             _passage(match, result)
             for match, result in _matches(question, list(results.values()))
             if match.is_about(question) and match.has_roles
         ]
-        return [passage for passage, _ in posts_about(question, list(results.values()))], every
+        return [passage for passage, _ in posts_about(question, list(results.values()))], all_passages
 
-    about, every = await asyncio.to_thread(list_posts)
-    return await answer_with_first(typed, about, every, stores=stores)
+    about, all_passages = await asyncio.to_thread(list_posts)
+    return await answer_with_first(typed, about, all_passages, stores=stores)
 
 
 def posts_about(

@@ -57,8 +57,8 @@ def date_quotations(answer: Answer, today: date, zone: tzinfo) -> Answer:
     )
 
     def date_sentence(sentence: AnswerSentence) -> AnswerSentence:
-        cited = [passages[place] for place in sentence.passages]
-        return replace(sentence, dated_words=_find_dated_words(sentence.text, cited, today, zone))
+        cited_passages = [passages[place] for place in sentence.passages]
+        return replace(sentence, dated_words=_find_dated_words(sentence.text, cited_passages, today, zone))
 
     return replace(
         answer,

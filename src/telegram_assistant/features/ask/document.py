@@ -31,10 +31,10 @@ def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
 
 
 def _sentence(sentence: AnswerSentence, answer: Answer, language: str) -> Block:
-    cited = [
+    citations = [
         span for place in sentence.passages for span in (Span(" "), Span("", answer.passages[place].link))
     ]
-    return Block(BlockKind.TEXT, (Span(write_dated(sentence, language)), *cited))
+    return Block(BlockKind.TEXT, (Span(write_dated(sentence, language)), *citations))
 
 
 def _passage(passage: Passage, language: str, zone: tzinfo) -> Block:

@@ -78,7 +78,7 @@ async def answer_with_news(
     )
     stories = [
         replace(story, posts=tuple(post for post in story.posts if post.posted_at < until))
-        for story in (listed.story for listed in recent.stories)
+        for story in (listed_story.story for listed_story in recent.stories)
         if any(since <= post.posted_at < until for post in story.posts)
     ]
     lines = await asyncio.to_thread(
@@ -202,9 +202,9 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
 
 async def add_newest(answer: Answer, *, stores: TenantStores, language: str | None) -> Answer:
     """The answer with the newest state of its story, where a later post than those it cites changed it."""
-    cited = [answer.passages[place] for sentence in answer.sentences for place in sentence.passages]
+    cited_passages = [answer.passages[place] for sentence in answer.sentences for place in sentence.passages]
     try:
-        story = await visible_story(cited[0].post_id, stores=stores)
+        story = await visible_story(cited_passages[0].post_id, stores=stores)
     except Missing:
         return answer
     summary = await asyncio.to_thread(summary_of, story, language=language)
@@ -212,15 +212,15 @@ async def add_newest(answer: Answer, *, stores: TenantStores, language: str | No
     if (
         summary is None
         or summary.state_at is None
-        or any(cited_post.post_id not in posts for cited_post in cited)
+        or any(cited_post.post_id not in posts for cited_post in cited_passages)
     ):
         return answer
-    changed = posts[summary.headline.posts[0]]
-    if changed.posted_at <= max(passage.posted_at for passage in cited):
+    changed_post = posts[summary.headline.posts[0]]
+    if changed_post.posted_at <= max(passage.posted_at for passage in cited_passages):
         return answer
     return replace(
         answer,
-        passages=(*answer.passages, _passage(changed)),
+        passages=(*answer.passages, _passage(changed_post)),
         newest=AnswerSentence(summary.headline.text, (len(answer.passages),)),
     )
 

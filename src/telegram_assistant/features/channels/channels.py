@@ -44,7 +44,7 @@ class RequestedChannel:
 
 
 async def follow(
-    listed: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
+    listed_channels: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Requests every channel that the tenant does not follow yet. An invalid reference does not affect the
     others.
@@ -52,13 +52,13 @@ async def follow(
     Whether another tenant follows a channel makes no difference. A channel that the tenant follows already
     gets the given options.
     """
-    lines = [_parse_listed(entry) for entry in listed]
+    lines = [_parse_listed(entry) for entry in listed_channels]
     names = [line.name for line in lines if isinstance(line, Reference) and line.kind is ReferenceKind.NAME]
     followed = await stores.followed.find_by_usernames(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
     new_requests: dict[int, NewRequest] = {}
     moved_folders: dict[ChannelId, str | None] = {}
-    for place, (channel, line) in enumerate(zip(listed, lines, strict=True)):
+    for place, (channel, line) in enumerate(zip(listed_channels, lines, strict=True)):
         options = replace(subscription, folder=channel.folder or subscription.folder)
         if isinstance(line, Reason):
             answers[place] = RequestedChannel(quote(channel.reference), refused=line)
@@ -88,10 +88,10 @@ async def follow_joined(subscription: Subscription, *, requests: ChannelRequests
     return RequestedChannel(JOINED, request_id, refused=None if request_id else TOO_MANY)
 
 
-def _parse_listed(listed: ListedChannel) -> Reference | Reason:
+def _parse_listed(listed_channel: ListedChannel) -> Reference | Reason:
     """Returns the parsed reference, or why it is not valid."""
     try:
-        return parse_reference(listed.reference)
+        return parse_reference(listed_channel.reference)
     except Rejected as error:
         return error.reason
 

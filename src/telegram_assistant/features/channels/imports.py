@@ -23,22 +23,22 @@ MAX_LINE = 200
 
 
 async def import_channels(
-    listed: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
+    listed_channels: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Like `follow`, in batches, but lines that never wait are kept too, to be seen later."""
     requested: list[RequestedChannel] = []
-    for start in range(0, len(listed), BATCH):
-        requested += await _import_batch(listed[start : start + BATCH], subscription, stores=stores)
+    for start in range(0, len(listed_channels), BATCH):
+        requested += await _import_batch(listed_channels[start : start + BATCH], subscription, stores=stores)
     return tuple(requested)
 
 
 async def _import_batch(
-    listed: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
+    listed_channels: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
-    requested = await follow(listed, subscription, stores=stores)
+    requested = await follow(listed_channels, subscription, stores=stores)
     answered = [
         line
-        for channel, result in zip(listed, requested, strict=True)
+        for channel, result in zip(listed_channels, requested, strict=True)
         if (line := _answer_line(channel, result, subscription)) is not None
     ]
     if answered:
@@ -64,14 +64,14 @@ async def import_picked(
 
 
 def _answer_line(
-    listed: ListedChannel, result: RequestedChannel, subscription: Subscription
+    listed_channel: ListedChannel, result: RequestedChannel, subscription: Subscription
 ) -> AnsweredLine | None:
     """Returns what is kept of a line; None if it became a request."""
     outcome = _outcome(result)
     if outcome is None:
         return None
-    kind, reference = _parse_line(listed.reference)
-    options = replace(subscription, folder=listed.folder or subscription.folder)
+    kind, reference = _parse_line(listed_channel.reference)
+    options = replace(subscription, folder=listed_channel.folder or subscription.folder)
     return AnsweredLine(
         kind, reference, outcome, options, result.followed.channel_id if result.followed else None
     )

@@ -91,12 +91,12 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now)
     chosen_stories: list[_ChosenStory] = []
     unchanged = beyond = 0
-    for listed, touch in ranked:
+    for listed_story, touch in ranked:
         if len(chosen_stories) == length.stories:
             beyond += 1
         elif (
             chosen := await asyncio.to_thread(
-                _choose_story, listed, since=since, length=length, language=language, earlier=earlier
+                _choose_story, listed_story, since=since, length=length, language=language, earlier=earlier
             )
         ) is None:
             unchanged += 1
@@ -111,16 +111,16 @@ def _by_interest(
 ) -> list[tuple[ListedStory, InterestMatch]]:
     pairs = [
         (
-            listed,
+            listed_story,
             match_interests(
                 [
                     text_without_channel(post.text, post.channel)
-                    for post in listed.story.first_of_channels[:MAX_CHANNELS]
+                    for post in listed_story.story.first_of_channels[:MAX_CHANNELS]
                 ],
                 interests,
             ),
         )
-        for listed in stories
+        for listed_story in stories
     ]
     return sorted(
         pairs,
@@ -143,7 +143,7 @@ class _ChosenStory:
 
 
 def _choose_story(
-    listed: ListedStory,
+    listed_story: ListedStory,
     *,
     since: datetime,
     length: DigestLength,
@@ -151,26 +151,26 @@ def _choose_story(
     earlier: Sequence[Digest],
 ) -> _ChosenStory | None:
     """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
-    summary = summary_of(listed.story, language=language)
+    summary = summary_of(listed_story.story, language=language)
     if summary is None:
         return None
-    before = find_covered_stories([post.post_id for post in listed.story.posts], earlier)
+    before = find_covered_stories([post.post_id for post in listed_story.story.posts], earlier)
     earlier_text = "\n".join(story.text for story in before)
     if not before:
         novelty, sentences = Novelty.NEW, summary.sentences
-    elif fresh := (
-        _new_facts(listed, earlier_text=earlier_text, language=summary.language)
-        or _new_state(listed, summary)
+    elif new_sentences := (
+        _new_facts(listed_story, earlier_text=earlier_text, language=summary.language)
+        or _new_state(listed_story, summary)
     ):
-        novelty, sentences = Novelty.UPDATED, fresh
-    elif _was_corrected(listed.story, since):
+        novelty, sentences = Novelty.UPDATED, new_sentences
+    elif _was_corrected(listed_story.story, since):
         novelty, sentences = Novelty.CORRECTED, summary.sentences
     else:
         return None
-    news = _news(listed, summary, sentences) if novelty is Novelty.UPDATED else ""
+    news = _news(listed_story, summary, sentences) if novelty is Novelty.UPDATED else ""
     return _ChosenStory(
-        _entry(listed.story, novelty, summary, sentences[: length.sentences], news),
-        listed.story,
+        _entry(listed_story.story, novelty, summary, sentences[: length.sentences], news),
+        listed_story.story,
         summary,
         earlier_text,
     )
@@ -229,40 +229,40 @@ def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> t
     return tuple(sentences_with_others)
 
 
-def _new_facts(listed: ListedStory, *, earlier_text: str, language: str) -> tuple[CitedSentence, ...]:
+def _new_facts(listed_story: ListedStory, *, earlier_text: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have;
     otherwise what several owners of channels tell in new words of their own.
     """
-    news_story = VisibleStory(listed.new, voices=listed.story.voices)
-    news_summary = summary_of(news_story, language=language) if listed.new else None
+    news_story = VisibleStory(listed_story.new, voices=listed_story.story.voices)
+    news_summary = summary_of(news_story, language=language) if listed_story.new else None
     if news_summary is None:
         return ()
     sentences = (news_summary.headline, *news_summary.sentences)
     return tuple(
         _with_new_facts(sentences, earlier_text=earlier_text)
-        or _in_new_words(sentences, listed, earlier_text=earlier_text)
+        or _in_new_words(sentences, listed_story, earlier_text=earlier_text)
     )
 
 
-def _new_state(listed: ListedStory, summary: StorySummary) -> tuple[CitedSentence, ...]:
+def _new_state(listed_story: ListedStory, summary: StorySummary) -> tuple[CitedSentence, ...]:
     """The headline, if a new post says that the state of the story changed."""
     changed = summary.state_at is not None and summary.headline.posts[0] in {
-        post.post_id for post in listed.new
+        post.post_id for post in listed_story.new
     }
     return (summary.headline,) if changed else ()
 
 
 def _in_new_words(
-    sentences: Sequence[CitedSentence], listed: ListedStory, *, earlier_text: str
+    sentences: Sequence[CitedSentence], listed_story: ListedStory, *, earlier_text: str
 ) -> list[CitedSentence]:
     """The sentences of several wordings that are mostly in new words.
 
     «Мост открыли раньше срока» is news without a new number or a new name.
     """
-    new_posts = {post.post_id for post in listed.new}
+    new_posts = {post.post_id for post in listed_story.new}
     earlier = parse_text(
         "\n".join(
-            (earlier_text, *(post.text for post in listed.story.posts if post.post_id not in new_posts))
+            (earlier_text, *(post.text for post in listed_story.story.posts if post.post_id not in new_posts))
         )
     )
     several = [sentence for sentence in sentences if sentence.wordings >= MIN_WORDINGS]
@@ -274,12 +274,12 @@ def _in_new_words(
 
 
 def _with_new_facts(sentences: Sequence[CitedSentence], *, earlier_text: str) -> list[CitedSentence]:
-    known_facts, fresh = _facts(earlier_text), list[CitedSentence]()
+    known_facts, new_sentences = _facts(earlier_text), list[CitedSentence]()
     for sentence in sentences:
         if new_facts := _facts(sentence.text) - known_facts:
-            fresh.append(sentence)
+            new_sentences.append(sentence)
             known_facts |= new_facts
-    return fresh
+    return new_sentences
 
 
 def _facts(text: str) -> set[str]:
@@ -290,18 +290,20 @@ def _was_corrected(story: VisibleStory, since: datetime) -> bool:
     return any(post.deleted_at and post.deleted_at > since for post in story.posts)
 
 
-def _text_of(listed: ListedStory) -> str:
-    return "\n".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
+def _text_of(listed_story: ListedStory) -> str:
+    return "\n".join(
+        (listed_story.telling.headline, *(sentence.text for sentence in listed_story.telling.sentences))
+    )
 
 
-def _news(listed: ListedStory, summary: StorySummary, fresh: Sequence[CitedSentence]) -> str:
+def _news(listed_story: ListedStory, summary: StorySummary, new_sentences: Sequence[CitedSentence]) -> str:
     """The news of a known story: its changed state, the latest of its new posts, or the first new fact."""
-    if state := _new_state(listed, summary):
+    if state := _new_state(listed_story, summary):
         return state[0].text
-    new_posts = {post.post_id for post in listed.new}
+    new_posts = {post.post_id for post in listed_story.new}
     if summary.latest is not None and summary.latest.posts[0] in new_posts:
         return summary.latest.text
-    return fresh[0].text
+    return new_sentences[0].text
 
 
 def _entry(

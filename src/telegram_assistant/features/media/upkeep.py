@@ -113,21 +113,21 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
     differences = _Differences()
     for first_byte in range(256):
         thumbnails = [thumbnail async for thumbnail in files.list_thumbnails(first_byte)]
-        here = {file.sha256: file async for file in files.list_files(first_byte)}
+        stored_files = {file.sha256: file async for file in files.list_files(first_byte)}
         known_objects = await upkeep.list_objects(first_byte)
         settled_at = now - timedelta(hours=SETTLED_HOURS)
         differences.orphans += [
             sha256
-            for sha256, file in here.items()
+            for sha256, file in stored_files.items()
             if sha256 not in known_objects and file.modified_at < settled_at
         ]
         differences.missing += [
-            sha256 for sha256, settled in known_objects.items() if settled and sha256 not in here
+            sha256 for sha256, settled in known_objects.items() if settled and sha256 not in stored_files
         ]
         differences.thumbnails += [
             thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known_objects
         ]
-        differences.seen += len(here)
+        differences.seen += len(stored_files)
     return differences
 
 

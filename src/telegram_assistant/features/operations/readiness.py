@@ -60,7 +60,7 @@ def addresses_of(
 ) -> dict[CheckedRole, RoleAddress]:
     """Returns the addresses of the roles according to the settings; `hosts` names roles on other machines."""
     listens_everywhere = http.host in {"", "0.0.0.0", "::"}  # noqa: S104 -- compares, does not listen
-    here = "127.0.0.1" if listens_everywhere else http.host
+    own_host = "127.0.0.1" if listens_everywhere else http.host
     key = http.operator_key.get_secret_value()
     ports = {
         CheckedRole.INGEST: (http.ingest_port, http.ingest_operations_port),
@@ -69,7 +69,7 @@ def addresses_of(
     }
     return {
         role: RoleAddress(
-            (hosts or {}).get(role, here), port, port if operations_port is None else operations_port, key
+            (hosts or {}).get(role, own_host), port, port if operations_port is None else operations_port, key
         )
         for role, (port, operations_port) in ports.items()
     }

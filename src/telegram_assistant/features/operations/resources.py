@@ -114,12 +114,12 @@ def _disks(processes: Sequence[KnownProcess]) -> tuple[DiskOverview, ...]:
         for sample in process.metrics.samples:
             if (
                 sample.name == "disk_size_bytes"
-                and (left := process.metrics.largest("disk_free_bytes", disk=sample.labels["disk"]))
+                and (free_bytes := process.metrics.largest("disk_free_bytes", disk=sample.labels["disk"]))
                 is not None
             ):
                 size = int(sample.value)
                 uses.setdefault(size, set()).add(sample.labels["disk"])
-                free[size] = min(free.get(size, size), int(left))
+                free[size] = min(free.get(size, size), int(free_bytes))
     disks = [
         DiskOverview(tuple(use for use in DiskUse if use in uses[size]), Fullness(size - free[size], size))
         for size in uses

@@ -53,8 +53,8 @@ class _Vectors:
 
     async def prepare(self) -> str:
         collections = await self.index.vectors.collections()
-        for left in (name for name, space_name in collections.items() if space_name is None):
-            await self.index.vectors.drop(left)  # an unfinished rebuild left it
+        for unfinished_name in (name for name, space_name in collections.items() if space_name is None):
+            await self.index.vectors.drop(unfinished_name)  # an unfinished rebuild left it
         space = _space_in_force(collections, self.model)
         if space is None:
             return ""

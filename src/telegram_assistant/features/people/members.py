@@ -107,12 +107,14 @@ class MemberDetails:
 
 async def find_member(member: UUID, *, members: Members) -> MemberDetails:
     """Raises Missing if there is no such member."""
-    listed = next((listed for listed in await members.all() if listed.public_id == member), None)
-    if listed is None:
+    listed_member = next(
+        (listed_member for listed_member in await members.all() if listed_member.public_id == member), None
+    )
+    if listed_member is None:
         raise Missing(NO_MEMBER)
     things = await members.things(member)
     return MemberDetails(
-        listed, {kind: tuple(thing for thing in things if thing.kind is kind) for kind in ThingKind}
+        listed_member, {kind: tuple(thing for thing in things if thing.kind is kind) for kind in ThingKind}
     )
 
 
@@ -163,6 +165,6 @@ async def _check(member: UUID, members: Members, *, is_changed: bool | None) -> 
         return
     if is_changed is None:
         raise Forbidden(NOT_OWNER)
-    if member not in {listed.public_id for listed in await members.all()}:
+    if member not in {listed_member.public_id for listed_member in await members.all()}:
         raise Missing(NO_MEMBER)
     raise Conflicting(LAST_OWNER)

@@ -86,12 +86,12 @@ async def create_first_owner(
 
     Raises Conflicting if that tenant has a member, or somebody has the name.
     """
-    chosen, verifier, start = (
+    checked_name, verifier, start = (
         check_name(name),
         await passwords.create_verifier(check_password(password)),
         _start(visit),
     )
-    user_id = await people.create_first_owner(chosen, verifier, start)
+    user_id = await people.create_first_owner(checked_name, verifier, start)
     if user_id is None and await has_owner(people=people):
         raise Conflicting(
             Reason("owner_exists", "this installation already has an owner; ask them for an invitation")

@@ -335,19 +335,19 @@ async def _search(
 async def _stories(stores: TenantStores, now: datetime) -> list[SyndicatedEntry]:
     """Each with the pictures of its first post."""
     stories = (await recent_stories(now - MAX_AGE, stores=stores, now=now, limit=ENTRIES)).stories
-    posts = await stores.feed_posts.load([listed.story.first.post_id for listed in stories])
+    posts = await stores.feed_posts.load([listed_story.story.first.post_id for listed_story in stories])
     return [
         SyndicatedEntry(
-            entry_id=f"story:{listed.story.story_id}",
-            title=listed.telling.headline or listed.story.first.channel,
-            text=" ".join(sentence.text for sentence in listed.telling.sentences),
-            link=listed.story.first.link,
-            at=listed.story.newest.posted_at,
-            changed_at=listed.story.newest.posted_at,
-            author=", ".join(post.channel for post in listed.story.first_of_channels),
-            pictures=first.pictures if (first := posts.get(listed.story.first.post_id)) else (),
+            entry_id=f"story:{listed_story.story.story_id}",
+            title=listed_story.telling.headline or listed_story.story.first.channel,
+            text=" ".join(sentence.text for sentence in listed_story.telling.sentences),
+            link=listed_story.story.first.link,
+            at=listed_story.story.newest.posted_at,
+            changed_at=listed_story.story.newest.posted_at,
+            author=", ".join(post.channel for post in listed_story.story.first_of_channels),
+            pictures=first.pictures if (first := posts.get(listed_story.story.first.post_id)) else (),
         )
-        for listed in stories
+        for listed_story in stories
     ]
 
 

@@ -351,12 +351,12 @@ async def _mail(
         if result.trouble is not None:
             await sender.deliveries.give_back_letter(receiver.address, is_code=is_code, now=now)
         return result
-    most = MAX_CODES_PER_DAY if is_code else MAX_LETTERS_PER_DAY
+    max_per_day = MAX_CODES_PER_DAY if is_code else MAX_LETTERS_PER_DAY
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     trouble = Reason(
         "mail_too_many",
         "this address got {most} such e-mails today, the maximum per day",
-        most=most,
+        most=max_per_day,
     )
     return AttemptResult(trouble=trouble, retry_after=tomorrow - now)
 

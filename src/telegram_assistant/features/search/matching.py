@@ -20,7 +20,7 @@ class RankedMatches:
 
     ranked: Sequence[PostId]
     by_words: WordMatches
-    near: Sequence[PostId] = ()
+    near_posts: Sequence[PostId] = ()
     """Those that were found by meaning."""
     words_only: WordsOnly | None = None
     searched_back_to: datetime | None = None
@@ -33,7 +33,7 @@ async def find_matches(
     before = place or SearchPosition(until)
     if request.query.is_deleted:
         return await _find_deleted(request, before)
-    by_words, (near, words_only) = await asyncio.gather(
+    by_words, (near_posts, words_only) = await asyncio.gather(
         find_by_words(request.query, request.limits, before=before, words=request.stores.words),
         nearest_posts(
             request.query,
@@ -46,23 +46,23 @@ async def find_matches(
         ),
     )
     if request.query.is_edited:
-        edited = await _keep_edited(request, (*by_words.ranked, *near))
+        edited = await _keep_edited(request, (*by_words.ranked, *near_posts))
         by_words = replace(
             by_words, ranked=tuple(post_id for post_id in by_words.ranked if post_id in edited)
         ).without_unranked()
-        near = [post_id for post_id in near if post_id in edited]
+        near_posts = [post_id for post_id in near_posts if post_id in edited]
     if request.order is SearchOrder.NEWEST:
-        ranked, near = await _order_by_time(request, by_words, near, is_first=place is None)
+        ranked, near_posts = await _order_by_time(request, by_words, near_posts, is_first=place is None)
     elif place is None:
-        ranked = fuse_rankings(by_words.ranked, near)
+        ranked = fuse_rankings(by_words.ranked, near_posts)
     else:  # the nearest were ranked with the newest matches, on the pages before
-        earlier = set(near)
-        ranked, near = [post_id for post_id in by_words.ranked if post_id not in earlier], ()
+        earlier = set(near_posts)
+        ranked, near_posts = [post_id for post_id in by_words.ranked if post_id not in earlier], ()
     back_to = by_words.continues_at
     return RankedMatches(
         ranked=ranked,
         by_words=by_words,
-        near=near,
+        near_posts=near_posts,
         words_only=words_only,
         searched_back_to=back_to.posted_at if back_to else None,
     )
@@ -98,7 +98,7 @@ async def _keep_edited(request: TenantSearch, post_ids: Sequence[PostId]) -> fro
 
 
 async def _order_by_time(
-    request: TenantSearch, by_words: WordMatches, near: Sequence[PostId], *, is_first: bool
+    request: TenantSearch, by_words: WordMatches, near_posts: Sequence[PostId], *, is_first: bool
 ) -> tuple[Sequence[PostId], Sequence[PostId]]:
     """Posts with all words, then those with some of them, then those found by meaning alone, each newest
     first.
@@ -115,9 +115,9 @@ async def _order_by_time(
             post_id,
         ),
     )
-    if not is_first or by_words.continues_at is not None or not near:
+    if not is_first or by_words.continues_at is not None or not near_posts:
         return ranked, ()
-    alone = [post_id for post_id in near if post_id not in matches]
-    posts = (await request.stores.words.load(alone)).posts if alone else {}
+    posts_by_meaning_only = [post_id for post_id in near_posts if post_id not in matches]
+    posts = (await request.stores.words.load(posts_by_meaning_only)).posts if posts_by_meaning_only else {}
     newest = sorted(posts, key=lambda post_id: (-posts[post_id].post.posted_at.timestamp(), post_id))
-    return [*ranked, *newest], near
+    return [*ranked, *newest], near_posts

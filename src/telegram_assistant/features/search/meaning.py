@@ -138,14 +138,14 @@ async def find_nearest(
     )
     try:
         async with asyncio.timeout(patience_seconds):
-            near = await index.nearest(meaning, sought, tenant_id=tenant_id)
+            nearest = await index.nearest(meaning, sought, tenant_id=tenant_id)
     except TimeoutError:
         return WordsOnly.SLOW
     except Busy:
         return WordsOnly.AWAY
-    if isinstance(near, FallbackReason):
-        return _BECAUSE.get(near, WordsOnly.NO_MODEL)
-    return tuple(hit.post_id for hit in near if hit.score >= nearness.min_score)
+    if isinstance(nearest, FallbackReason):
+        return _BECAUSE.get(nearest, WordsOnly.NO_MODEL)
+    return tuple(hit.post_id for hit in nearest if hit.score >= nearness.min_score)
 
 
 def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> Reach:
@@ -157,7 +157,7 @@ def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> R
         else {channel: policies[channel] for channel in channels if channel in policies}
     )
     by_policy = {
-        policy: frozenset(channel for channel, its in among.items() if its is policy)
+        policy: frozenset(channel for channel, channel_policy in among.items() if channel_policy is policy)
         for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
     }
     return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=followed.since)

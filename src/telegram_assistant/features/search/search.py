@@ -102,14 +102,14 @@ async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchP
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
     outcome = await find_matches(request, place=mark.place, until=newest)
-    matches, ranked, near = outcome.by_words, outcome.ranked, outcome.near
+    matches, ranked, near_posts = outcome.by_words, outcome.ranked, outcome.near_posts
     matches_by_post = dict(matches.matches)
     if request.scope.tag_names:
         matches_by_post = {
             post_id: replace(match, tags=request.scope.display_tags(match.tags))
             for post_id, match in matches_by_post.items()
         }
-    by_meaning_only = [post_id for post_id in near if post_id not in matches_by_post]
+    by_meaning_only = [post_id for post_id in near_posts if post_id not in matches_by_post]
     reached = mark.offset + limit
     facets = facets_of(_count_matches(request, matches_by_post.values()))
     popular = [facet.value for facet in facets.channels]
@@ -139,7 +139,12 @@ async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchP
     return SearchPage(
         query=str(request.query),
         results=await _build_results(
-            request, groups[mark.offset : reached], loaded, matches_by_post, matches, near_posts=set(near)
+            request,
+            groups[mark.offset : reached],
+            loaded,
+            matches_by_post,
+            matches,
+            near_posts=set(near_posts),
         ),
         facets=replace(facets, channels=named_channels),
         searched_back_to=outcome.searched_back_to,

@@ -120,10 +120,10 @@ async def share_digest(
 async def digest_content(
     digest: Digest, *, reading: Reading, without: Collection[ChannelId] = ()
 ) -> SharedContent:
-    wanted = [
+    post_ids = [
         post_id for story in digest.stories for post_id in story.posts if post_id.channel_id not in without
     ]
-    visible = {post.post_id: post for post in await load_sources(wanted, reading=reading)}
+    visible = {post.post_id: post for post in await load_sources(post_ids, reading=reading)}
     sections = [section for story in digest.stories if (section := digest_section(story, visible))]
     cited = {post_id for section in sections for line in section.lines for post_id in line.posts}
     return SharedContent(

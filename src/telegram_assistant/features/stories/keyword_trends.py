@@ -120,7 +120,9 @@ async def _trends(
         for count in rising
     }
     firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
-    posts = await stores.keyword_trends.posts({post for its in firsts.values() for post in its})
+    posts = await stores.keyword_trends.posts(
+        {post for first_posts in firsts.values() for post in first_posts}
+    )
     keyword_counts = [
         count
         for count in rising

@@ -236,7 +236,7 @@ def _catch_up(ended: Sequence[ListedStory], absence: timedelta, zone: tzinfo) ->
         absence.days,
         len(stories),
         minutes_to_read(story.telling.headline for story in stories),
-        tuple((day, tuple(its)) for day, its in by_day),
+        tuple((day, tuple(day_stories)) for day, day_stories in by_day),
     )
 
 

@@ -68,18 +68,24 @@ def _attach(
     """Keywords of which most posts tell a story that is shown belong to that story."""
     posts = [frozenset(post.post_id for post in story.story.posts) for story in stories]
     keywords: list[tuple[WrittenKeyword, ...]] = [()] * len(stories)
-    left = []
+    unattached_trends = []
     for trend in trends:
         place = next(
-            (place for place, its in enumerate(posts) if is_about(frozenset(trend.trend.posts), its)), None
+            (
+                place
+                for place, story_posts in enumerate(posts)
+                if is_about(frozenset(trend.trend.posts), story_posts)
+            ),
+            None,
         )
         if place is None:
-            left.append(trend)
+            unattached_trends.append(trend)
         else:
             keywords[place] += trend.keywords
-    return tuple(replace(story, keywords=its) for story, its in zip(stories, keywords, strict=True)), tuple(
-        left
-    )
+    return tuple(
+        replace(story, keywords=story_keywords)
+        for story, story_keywords in zip(stories, keywords, strict=True)
+    ), tuple(unattached_trends)
 
 
 async def trends_since(

@@ -230,14 +230,16 @@ def _choose_posts(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
     """One post for each different text, of each channel the first and the last:
     nobody fills the prompt alone, and nobody's last word is missing.
     """
-    different: dict[bytes, VisiblePost] = {}
+    distinct_posts: dict[bytes, VisiblePost] = {}
     for post in posts:
-        different.setdefault(content_of(post.text), post)
+        distinct_posts.setdefault(content_of(post.text), post)
     channels: dict[ChannelId, list[VisiblePost]] = {}
-    for post in different.values():
+    for post in distinct_posts.values():
         channels.setdefault(post.channel_id, []).append(post)
-    chosen_ids = {post.post_id for own in channels.values() for post in (own[0], own[-1])}
-    return tuple(_ends_of([post for post in different.values() if post.post_id in chosen_ids], MAX_SENT))
+    chosen_ids = {
+        post.post_id for channel_posts in channels.values() for post in (channel_posts[0], channel_posts[-1])
+    }
+    return tuple(_ends_of([post for post in distinct_posts.values() if post.post_id in chosen_ids], MAX_SENT))
 
 
 def _ends_of(posts: list[VisiblePost], most: int) -> list[VisiblePost]:

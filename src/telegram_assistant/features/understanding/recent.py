@@ -21,14 +21,14 @@ class Recent[T]:
 
     async def get_or_count(self, key: Hashable, count: Callable[[], Awaitable[T]], *, now: datetime) -> T:
         """Returns a recent count, or counts now. During a new count, other callers get the old one."""
-        if (fresh := self._fresh(key, now)) is not None:
-            return fresh[1]
+        if (fresh_entry := self._fresh(key, now)) is not None:
+            return fresh_entry[1]
         lock = self._counting.setdefault(key, asyncio.Lock())
         if lock.locked() and key in self._counted:
             return self._counted[key][1]
         async with lock:
-            if (fresh := self._fresh(key, now)) is not None:
-                return fresh[1]
+            if (fresh_entry := self._fresh(key, now)) is not None:
+                return fresh_entry[1]
             counted = await count()
             self._counted[key] = now, counted
             self._counted.move_to_end(key)

@@ -57,7 +57,7 @@ class PollRun:
     mode: Mode
     mark: datetime | None
     started_at: datetime
-    fresh: list[Post] = field(default_factory=list)
+    newer_posts: list[Post] = field(default_factory=list)
     """Posts above everything proven before, whether or not this poll stored them:
     some may have been pushed.
     """
@@ -85,7 +85,7 @@ class PollRun:
 
     @property
     def has_news(self) -> bool:
-        return bool(self.new_ids or self.fresh)
+        return bool(self.new_ids or self.newer_posts)
 
     @property
     def has_stored(self) -> bool:
@@ -259,7 +259,7 @@ class Poller:
         observed: ObservedPage | None = None,
     ) -> None:
         channel, now = run.channel, self._clock()
-        run.fresh += [
+        run.newer_posts += [
             post for post in posts if channel.known is None or post.message_id > channel.known.top.high
         ]
         landed = await self._landing.land(
@@ -331,7 +331,7 @@ def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
 
 def _rhythm_after(run: PollRun, now: float) -> Rhythm:
     posted = sorted(
-        {post.posted_at.timestamp() for post in run.fresh}
+        {post.posted_at.timestamp() for post in run.newer_posts}
     )  # the items of an album count as one post
     if run.channel.rhythm is None:
         return new_rhythm(posted, now, since=posted[0] if posted else now)

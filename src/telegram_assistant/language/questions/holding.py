@@ -103,13 +103,13 @@ def tells_of(question: str, words: Sequence[ParsedWord], sentence: ParsedText) -
     about the night.
     """
     match = _ASKS_STATE.search(question)
-    things = [word for word in words if match is not None and word.start == match.start(1)]
+    asked_words = [word for word in words if match is not None and word.start == match.start(1)]
     return all(
         any(
-            word.readings & thing.readings and _may_act(sentence, place)
+            word.readings & asked_word.readings and _may_act(sentence, place)
             for place, word in enumerate(sentence.words)
         )
-        for thing in things
+        for asked_word in asked_words
     )
 
 

@@ -164,15 +164,15 @@ def _roles(
     """Of the question's names, those whose words stand together being one, the first two,
     where one acts on the other.
     """
-    whole: list[list[ParsedWord]] = []
+    whole_names: list[list[ParsedWord]] = []
     for word in names:
-        if whole and _touch(whole[-1][-1], word, parsed.text):
-            whole[-1].append(word)
+        if whole_names and _touch(whole_names[-1][-1], word, parsed.text):
+            whole_names[-1].append(word)
         else:
-            whole.append([word])
-    if len(whole) < 2:  # noqa: PLR2004 -- one acts on another
+            whole_names.append([word])
+    if len(whole_names) < 2:  # noqa: PLR2004 -- one acts on another
         return None
-    first, second = tuple(whole[0]), tuple(whole[1])
+    first, second = tuple(whole_names[0]), tuple(whole_names[1])
     is_first = acts_on(parsed, first, second)
     return None if is_first is None else (first, second) if is_first else (second, first)
 
@@ -188,10 +188,10 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     covered = sum(_weight(word) * _share(word, post) for word in question.words)
     sentences = [sentence for sentence in parse_sentences(text) if sentence.text[0] not in SIGNATURES]
     fits = [_fit(question, sentence) for sentence in sentences]
-    wanted = [_sureness(question, sentences, fits, place) for place in range(len(sentences))]
+    surenesses = [_sureness(question, sentences, fits, place) for place in range(len(sentences))]
     ranked = [
-        (sure > 0, fit + WANTED_BONUS * sure, -place)
-        for place, (fit, sure) in enumerate(zip(fits, wanted, strict=True))
+        (sureness > 0, fit + WANTED_BONUS * sureness, -place)
+        for place, (fit, sureness) in enumerate(zip(fits, surenesses, strict=True))
     ]
     has_wanted, fit, best = max(ranked, default=(False, 0.0, 0))
     return PostMatch(

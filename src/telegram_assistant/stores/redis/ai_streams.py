@@ -115,8 +115,8 @@ class AiStreams:
         await await_reply(self._redis.set(_key(name, "pause"), why, px=max(1, int(seconds * 1000))))
 
     async def load_pause_seconds(self, name: str) -> float:
-        left = await await_reply(self._redis.pttl(_key(name, "pause")))
-        return max(0, int(left)) / 1000
+        remaining_ms = await await_reply(self._redis.pttl(_key(name, "pause")))
+        return max(0, int(remaining_ms)) / 1000
 
     async def use(self, name: str) -> StreamUse:
         seconds, microseconds = await await_reply(self._redis.time())
@@ -125,8 +125,8 @@ class AiStreams:
         pipeline.zcount(_key(name, "seen"), (seconds - SILENT_SECONDS) * 1000, "+inf")
         pipeline.pttl(_key(name, "pause"))
         pipeline.get(_key(name, "pause"))
-        speaking, waiting, left, why = await await_reply(pipeline.execute())
-        return StreamUse(speaking, waiting, max(0, left) / 1000, text_of(why) if why else "")
+        speaking, waiting, remaining_ms, why = await await_reply(pipeline.execute())
+        return StreamUse(speaking, waiting, max(0, remaining_ms) / 1000, text_of(why) if why else "")
 
     async def _wait(self, name: str, ticket: str, urgency: Urgency, streams: int, per_minute: int) -> None:
         keys = [_key(name, part) for part in ("held", "waiting", "seen", "sent", "pause")]

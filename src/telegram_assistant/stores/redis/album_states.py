@@ -32,7 +32,7 @@ class AlbumState:
     revision: int = 0
     items: frozenset[int] = frozenset()
     looked_at: frozenset[int] = frozenset()
-    assembled: int = 0
+    assembled_revision: int = 0
     """The newest revision that has a summary."""
     is_rebuilt: bool = False
     """Whether the state includes everything that PostgreSQL knows."""
@@ -47,7 +47,7 @@ class AlbumState:
 
         An overdue one lacks some items; later items are added to it.
         """
-        return 0 < self.revision <= self.assembled
+        return 0 < self.revision <= self.assembled_revision
 
 
 class AlbumStates:
@@ -88,7 +88,7 @@ def _state(pairs: list[Any]) -> AlbumState:
         revision=int(fields.get("revision", 0)),
         items=_numbers("item:", fields),
         looked_at=_numbers("looked:", fields),
-        assembled=max(_numbers("assembled:", fields), default=0),
+        assembled_revision=max(_numbers("assembled:", fields), default=0),
         is_rebuilt="rebuilt" in fields,
     )
 

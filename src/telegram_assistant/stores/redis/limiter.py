@@ -72,7 +72,7 @@ class Limiter:
             refusal = self._refusals.get((bucket.redis_key, bucket.cost))
             if refusal is not None and refusal.empty_until > now:
                 return RateLimitDecision(
-                    allowed=False, bucket=bucket, left=0, seconds=refusal.empty_until - now, changes=None
+                    allowed=False, bucket=bucket, remaining=0, seconds=refusal.empty_until - now, changes=None
                 )
         return None
 
@@ -109,16 +109,16 @@ class Limiter:
             return max(refused, key=lambda refusal: refusal.seconds)
         for decision in decisions:
             self._full_at[decision.bucket.redis_key] = now + decision.seconds
-        return min(decisions, key=lambda decision: decision.left)
+        return min(decisions, key=lambda decision: decision.remaining)
 
     def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute
         full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each * bucket.cost
         excess = full - now - bucket.burst * each
         if excess > 0:
-            return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=excess, changes=None)
+            return RateLimitDecision(allowed=False, bucket=bucket, remaining=0, seconds=excess, changes=None)
         return RateLimitDecision(
-            allowed=True, bucket=bucket, left=int(-excess / each), seconds=full - now, changes=None
+            allowed=True, bucket=bucket, remaining=int(-excess / each), seconds=full - now, changes=None
         )
 
     def _forget_full(self, now: float) -> None:

@@ -86,11 +86,12 @@ class Marks:
         """For each interrupted run, the time up to which it had closed its gaps."""
         marks: dict[ChannelId, datetime] = {}
         for first in range(0, len(channel_ids), MAX_AT_ONCE):
-            some = channel_ids[first : first + MAX_AT_ONCE]
+            batch_ids = channel_ids[first : first + MAX_AT_ONCE]
             texts = (
-                await self._try(self._redis.mget([f"parse_hwm:{channel_id}" for channel_id in some])) or []
+                await self._try(self._redis.mget([f"parse_hwm:{channel_id}" for channel_id in batch_ids]))
+                or []
             )
-            for channel_id, text in zip(some, texts, strict=False):
+            for channel_id, text in zip(batch_ids, texts, strict=False):
                 moment = None if text is None else _moment(channel_id, text)
                 if moment is None:
                     HWM_AGE.forget(channel_id)
@@ -103,11 +104,11 @@ class Marks:
         """A mark whose writing is not known is as old as the moment that it names, which is never later."""
         channel_ids = list(marks)
         for first in range(0, len(channel_ids), MAX_AT_ONCE):
-            some = channel_ids[first : first + MAX_AT_ONCE]
+            batch_ids = channel_ids[first : first + MAX_AT_ONCE]
             texts = await self._try(
-                self._redis.mget([f"parse_hwm_written:{channel_id}" for channel_id in some])
-            ) or [None] * len(some)
-            for channel_id, text in zip(some, texts, strict=True):
+                self._redis.mget([f"parse_hwm_written:{channel_id}" for channel_id in batch_ids])
+            ) or [None] * len(batch_ids)
+            for channel_id, text in zip(batch_ids, texts, strict=True):
                 written_at = None if text is None else _moment(channel_id, text)
                 HWM_AGE.since(channel_id, max(marks[channel_id], written_at or marks[channel_id]).timestamp())
 

@@ -99,7 +99,7 @@ class RateLimitDecision:
 
     allowed: bool
     bucket: Bucket
-    left: int
+    remaining: int
     seconds: float
     changes: int | None
     """How often keys have changed so far; None if Redis was not asked."""
@@ -119,9 +119,13 @@ class RateLimits:
         arguments = [
             number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst, bucket.cost)
         ]
-        which, left, milliseconds, changes = await await_reply(self._take(keys=keys, args=arguments))
+        which, remaining, milliseconds, changes = await await_reply(self._take(keys=keys, args=arguments))
         return RateLimitDecision(
-            int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes)
+            int(remaining) >= 0,
+            buckets[int(which)],
+            max(0, int(remaining)),
+            int(milliseconds) / 1000,
+            int(changes),
         )
 
     async def changes(self) -> int:

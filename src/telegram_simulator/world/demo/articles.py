@@ -22,7 +22,7 @@ EARLIEST, LATEST = 60, 2400
 def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
     """`earlier` stories are named beside it."""
     story, language = link
-    hand, pack = random.Random(f"article {link.page_id} {story.event.name}"), packs().press[language]
+    rng, pack = random.Random(f"article {link.page_id} {story.event.name}"), packs().press[language]
     return Article(
         page_id=link.page_id,
         kind=link.kind,
@@ -31,9 +31,9 @@ def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
         language=language,
         rubric=pack.furniture.sections[story.event.topic],
         title=title_of(link),
-        author=hand.choice(pack.authors),
-        published=story.begins - hand.randrange(EARLIEST, LATEST),
-        sections=_sections(link, hand),
+        author=rng.choice(pack.authors),
+        published=story.begins - rng.randrange(EARLIEST, LATEST),
+        sections=_sections(link, rng),
         picture=file_of(_drawing(link), FileKind.JPEG),
         also=tuple(
             Mention(earlier_link.path, title_of(earlier_link))
@@ -44,9 +44,9 @@ def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
 
 
 def title_of(link: Link) -> str:
-    hand = random.Random(f"title {link.page_id} {link.story.event.name}")
+    rng = random.Random(f"title {link.page_id} {link.story.event.name}")
     return fill_template(
-        hand.choice(link.story.event.words[link.language]["head"]), link.story.values, link.language, hand
+        rng.choice(link.story.event.words[link.language]["head"]), link.story.values, link.language, rng
     )
 
 
@@ -65,26 +65,26 @@ def page_truth(article: Article, *, at_length: bool) -> dict[str, Any]:
     return {**facts, "paragraphs": list(article.paragraphs)} if at_length else facts
 
 
-def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
+def _sections(link: Link, rng: random.Random) -> tuple[Section, ...]:
     """Three sections: the event, further facts about it, and the background of its topic."""
     story, language = link
     words, pack = story.event.words[language], packs().press[language]
-    lead = hand.choice(
+    lead = rng.choice(
         [number for number, sentence in enumerate(words["lead"]) if names_somebody(sentence, story.values)]
         or range(len(words["lead"]))
     )
     facts = [words["fact"][number] for number in story.event.beside[language][lead]]
-    hand.shuffle(facts)
-    first, second = hand.sample(list(words["quote"]), 2)
-    background = hand.sample(list(pack.background[story.event.topic]), 4)
+    rng.shuffle(facts)
+    first, second = rng.sample(list(words["quote"]), 2)
+    background = rng.sample(list(pack.background[story.event.topic]), 4)
 
     def write_sentences(*templates: str) -> str:
-        return " ".join(fill_template(template, story.values, language, hand) for template in templates)
+        return " ".join(fill_template(template, story.values, language, rng) for template in templates)
 
     return (
         Section("", (write_sentences(words["lead"][lead], *facts[:1]), write_sentences(first))),
         Section(
-            hand.choice(pack.more),
+            rng.choice(pack.more),
             tuple(
                 filter(
                     None, (write_sentences(*facts[1:3]), write_sentences(second), write_sentences(*facts[3:]))
@@ -92,8 +92,8 @@ def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
             ),
         ),
         Section(
-            hand.choice(pack.why),
-            (write_sentences(*background[:2]), write_sentences(*background[2:]), hand.choice(pack.end)),
+            rng.choice(pack.why),
+            (write_sentences(*background[:2]), write_sentences(*background[2:]), rng.choice(pack.end)),
         ),
     )
 

@@ -28,19 +28,19 @@ DAILY, OPINIONS, POLLS, PINS = 0.26, 0.66, 0.03, 0.02
 def fillers_of(day: Day) -> Iterator[Planned]:
     """Each channel's own posts of that day."""
     for channel in packs().channels:
-        for _ in range(poisson(channel.per_day * OWN_SHARE * busyness(channel, day.begins), day.hand)):
+        for _ in range(poisson(channel.per_day * OWN_SHARE * busyness(channel, day.begins), day.rng)):
             yield _filler(day, channel)
 
 
 def _filler(day: Day, channel: Manner) -> Planned:
-    hand = day.hand
-    date = moment_within(channel, day.begins, hand)
-    if hand.random() < channel.ads * 0.6:
-        shows = hand.choice((Shows.PHOTO, Shows.NOTHING))
+    rng = day.rng
+    date = moment_within(channel, day.begins, rng)
+    if rng.random() < channel.ads * 0.6:
+        shows = rng.choice((Shows.PHOTO, Shows.NOTHING))
         return _post(
             day, channel, date, Kind.ADVERTISING, channel.topics[0], _advertising(day, channel), shows
         )
-    chance, topic = hand.random(), hand.choice(channel.topics)
+    chance, topic = rng.random(), rng.choice(channel.topics)
     if chance < PINS:
         return _post(day, channel, date, Kind.SERVICE, topic, None)
     if chance < PINS + POLLS:
@@ -50,7 +50,7 @@ def _filler(day: Day, channel: Manner) -> Planned:
             date,
             Kind.OPINION,
             topic,
-            Filling("", {}, hand.randrange(len(packs().polls))),
+            Filling("", {}, rng.randrange(len(packs().polls))),
             Shows.POLL,
         )
     filling = None
@@ -61,7 +61,7 @@ def _filler(day: Day, channel: Manner) -> Planned:
     if filling is None:
         return begin(day, fresh_event(day, channel.topics), channel, spreads=False)
     return _post(
-        day, channel, date, kind, topic, filling, Shows.PHOTO if hand.random() < picture else Shows.NOTHING
+        day, channel, date, kind, topic, filling, Shows.PHOTO if rng.random() < picture else Shows.NOTHING
     )
 
 
@@ -75,7 +75,7 @@ def _post(
     shows: Shows = Shows.NOTHING,
 ) -> Planned:
     return with_fate(
-        Planned(day.key(), channel, date, Role.NONE, kind, topic, filling=filling, shows=shows), day.hand
+        Planned(day.key(), channel, date, Role.NONE, kind, topic, filling=filling, shows=shows), day.rng
     )
 
 
@@ -84,7 +84,7 @@ def _advertising(day: Day, channel: Manner) -> Filling:
     texts = pack.texts[channel.language]
     turn = day.turn("advertising", channel.language)
     order = day.order(len(texts), "advertising", channel.language)
-    return Filling(texts[order[turn % len(order)]], draw_values(pack.slots, day.hand))
+    return Filling(texts[order[turn % len(order)]], draw_values(pack.slots, day.rng))
 
 
 def _daily(day: Day, channel: Manner, topic: str, hour: int) -> Filling | None:
@@ -94,25 +94,27 @@ def _daily(day: Day, channel: Manner, topic: str, hour: int) -> Filling | None:
         name = ("daily", language, topic, str(number))
         if hour in pack.hours[language][number] and not day.used[name]:
             day.turn(*name)
-            return Filling(pack.texts[language][number], draw_values(pack.slots, day.hand))
+            return Filling(pack.texts[language][number], draw_values(pack.slots, day.rng))
     return None
 
 
 def _opinion(day: Day, channel: Manner, topic: str) -> Filling | None:
-    pack, hand = packs().notes[topic][channel.language], day.hand
+    pack, rng = packs().notes[topic][channel.language], day.rng
     turn = day.turn("opinion", channel.language, topic)
     if turn >= len(pack["a"]):
         return None
     sentences = [pack["a"][day.order(len(pack["a"]), "a", topic, channel.language)[turn]]]
-    if hand.random() < 0.75:
+    if rng.random() < 0.75:
         sentences.append(
             pack["b"][day.order(len(pack["b"]), "b", topic, channel.language)[turn % len(pack["b"])]]
         )
-    if hand.random() < 0.35:
-        last = packs().last_words[channel.language]
+    if rng.random() < 0.35:
+        last_words = packs().last_words[channel.language]
         sentences.append(
-            last[
-                day.order(len(last), "last", channel.language)[day.turn("last", channel.language) % len(last)]
+            last_words[
+                day.order(len(last_words), "last", channel.language)[
+                    day.turn("last", channel.language) % len(last_words)
+                ]
             ]
         )
     return Filling(" ".join(sentences), {})

@@ -11,12 +11,12 @@ class Journal:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         text = path.read_text(encoding="ascii") if path is not None and path.exists() else ""
-        whole = text[
+        complete_lines = text[
             : text.rfind("\n") + 1
         ]  # a line that was not written to its end is a step that nobody has seen
-        self.steps = [int(line) for line in whole.splitlines()]
+        self.steps = [int(line) for line in complete_lines.splitlines()]
         if path is not None:
-            path.write_text(whole, encoding="ascii")
+            path.write_text(complete_lines, encoding="ascii")
 
     def add(self, at: int) -> None:
         if self._path is not None:

@@ -279,10 +279,10 @@ def _voice(table: Mapping[str, Any]) -> Voice:
 
 
 def make_manner(index: int, table: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
-    given = {
+    fields = {
         **table,
         "voice": voices[table["voice"]],
         "topics": tuple(table["topics"]),
         "habits": tuple(table["habits"]),
     }
-    return Manner(index=index, invite=given.pop("invite", ""), **given)
+    return Manner(index=index, invite=fields.pop("invite", ""), **fields)

@@ -181,7 +181,7 @@ class Day:
 
     seed: int
     number: int
-    hand: random.Random
+    rng: random.Random
     keys: int = 0
     used: Counter[tuple[str, ...]] = field(default_factory=Counter)
     """How often each kind of text was used today, by the names given to `turn`."""
@@ -227,11 +227,11 @@ def busyness(channel: Manner, begins: int) -> float:
     return (busy_at(rhythm, begins + DAY) - busy_at(rhythm, begins)) / 24
 
 
-def moment_within(channel: Manner, begins: int, hand: random.Random) -> int:
+def moment_within(channel: Manner, begins: int, rng: random.Random) -> int:
     """A moment of that day at which the channel would post."""
     rhythm = _rhythm(channel.per_day, channel.profile, channel.language)
     morning, night = busy_at(rhythm, begins), busy_at(rhythm, begins + DAY)
-    return max(moments_at(rhythm, [morning + (night - morning) * hand.random()])[0], begins)
+    return max(moments_at(rhythm, [morning + (night - morning) * rng.random()])[0], begins)
 
 
 def hour_of(channel: Manner, moment: int) -> int:
@@ -245,10 +245,10 @@ def moment_after(channel: Manner, moment: int, busy_hours: float) -> int:
     return max(moments_at(rhythm, [busy_at(rhythm, moment) + busy_hours])[0], moment + 20)
 
 
-def poisson(mean: float, hand: random.Random) -> int:
-    count, left = 0, math.exp(-mean)
-    chance = hand.random()
-    while chance > left:
+def poisson(mean: float, rng: random.Random) -> int:
+    count, threshold = 0, math.exp(-mean)
+    chance = rng.random()
+    while chance > threshold:
         count += 1
-        chance *= hand.random()
+        chance *= rng.random()
     return count

@@ -56,9 +56,9 @@ def stories_of(day: Day) -> Iterator[Planned]:
     earlier: list[Story] = []
     for number in range(round(STORIES_PER_DAY * (WEEKEND if day.is_weekend else WORKING_DAY))):
         burst = number < BURSTS_PER_DAY
-        resembled = day.hand.choice(earlier) if earlier and day.hand.random() < LOOK_ALIKE else None
+        resembled = day.rng.choice(earlier) if earlier and day.rng.random() < LOOK_ALIKE else None
         event = resembled.event if resembled else fresh_event(day, BROAD if burst else ())
-        first_channel = _teller(event, day.hand)
+        first_channel = _teller(event, day.rng)
         first = begin(
             day, event, first_channel, burst=burst, resembles=resembled.story_id if resembled else None
         )
@@ -73,7 +73,7 @@ def fresh_event(day: Day, topics: Sequence[str] = ()) -> EventType:
     """An event of a kind that was rare today."""
     events = [event for event in packs().events if not topics or event.topic in topics]
     min_uses = min(day.used["event", event.name] for event in events)
-    event = day.hand.choice([event for event in events if day.used["event", event.name] == min_uses])
+    event = day.rng.choice([event for event in events if day.used["event", event.name] == min_uses])
     day.turn("event", event.name)
     return event
 
@@ -88,21 +88,21 @@ def begin(
     spreads: bool = True,
 ) -> Planned:
     """A story and its first post."""
-    hand, key = day.hand, day.key()
-    values = draw_values(event.slots, hand)
-    date = moment_within(channel, day.begins, hand)
+    rng, key = day.rng, day.key()
+    values = draw_values(event.slots, rng)
+    date = moment_within(channel, day.begins, rng)
     story_id = f"{day.number}-{key // 16 % 62_500}"
     story = Story(
         story_id,
         key,
         event,
         values,
-        {**values, event.key: another_number(event, values[event.key], hand)},
+        {**values, event.key: another_number(event, values[event.key], rng)},
         date,
         burst,
         resembles,
     )
-    misreported = spreads and hand.random() < MISREPORTED
+    misreported = spreads and rng.random() < MISREPORTED
     first = Planned(
         key=key,
         channel=channel,
@@ -112,39 +112,39 @@ def begin(
         topic=event.topic,
         story=story,
         wording=wording(day, event, channel),
-        shows=_shows(event, hand),
+        shows=_shows(event, rng),
         wrong=misreported,
-        links=hand.random() < 0.3,
+        links=rng.random() < 0.3,
     )
     if misreported:
-        return replace(first, edit=Edit.CORRECTION, edit_at=date + hand.randrange(600, 2 * HOUR))
-    return with_fate(first, hand)
+        return replace(first, edit=Edit.CORRECTION, edit_at=date + rng.randrange(600, 2 * HOUR))
+    return with_fate(first, rng)
 
 
 def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | None = None) -> Wording:
     """Sentences that today's readers of the language have not seen of this kind of event,
     as far as there are any.
     """
-    hand, words = day.hand, event.words[channel.language]
+    rng, words = day.rng, event.words[channel.language]
     if other_than is None:
         turn = day.turn("wording", event.name, channel.language)
         head, lead = day.order(3, event.name, "head")[turn % 3], day.order(3, event.name, "lead")[turn % 3]
     else:
-        head, lead = (other_than.head + hand.randint(1, 2)) % 3, (other_than.lead + hand.randint(1, 2)) % 3
+        head, lead = (other_than.head + rng.randint(1, 2)) % 3, (other_than.lead + rng.randint(1, 2)) % 3
     low, high = channel.voice.sentences
-    count = hand.randint(low, high) - 1
+    count = rng.randint(low, high) - 1
     side_facts = event.beside[channel.language][lead]
     other_facts = other_than.facts if other_than is not None else ()
     facts = tuple(
-        sorted(hand.sample(side_facts, len(side_facts)), key=lambda fact: fact in other_facts)[:count]
+        sorted(rng.sample(side_facts, len(side_facts)), key=lambda fact: fact in other_facts)[:count]
     )
-    quote = hand.randrange(len(words["quote"])) if hand.random() < 0.4 and count else None
+    quote = rng.randrange(len(words["quote"])) if rng.random() < 0.4 and count else None
     return Wording(head, lead, facts, quote)
 
 
-def with_fate(post: Planned, hand: random.Random) -> Planned:
+def with_fate(post: Planned, rng: random.Random) -> Planned:
     """Some posts are edited later, some are deleted."""
-    chance, later = hand.random(), post.date + int(300 + hand.expovariate(1 / (2 * HOUR)))
+    chance, later = rng.random(), post.date + int(300 + rng.expovariate(1 / (2 * HOUR)))
     deleted = 0.06 if post.channel.is_rumour else 0.012
     if chance < deleted:
         return replace(post, deleted_at=later)
@@ -154,15 +154,15 @@ def with_fate(post: Planned, hand: random.Random) -> Planned:
     return post
 
 
-def in_album(post: Planned, hand: random.Random) -> Iterator[Planned]:
+def in_album(post: Planned, rng: random.Random) -> Iterator[Planned]:
     """The post, and with it the other pictures of its album, if it is one."""
-    if post.shows is not Shows.PHOTO or hand.random() > 0.07:
+    if post.shows is not Shows.PHOTO or rng.random() > 0.07:
         yield post
         return
-    parts = hand.randint(2, 6)
+    parts = rng.randint(2, 6)
     yield replace(post, parts=parts)
     for part in range(1, parts):
-        shows = Shows.VIDEO if hand.random() < 0.1 else Shows.PHOTO
+        shows = Shows.VIDEO if rng.random() < 0.1 else Shows.PHOTO
         yield replace(
             post,
             key=post.key + part,
@@ -175,14 +175,14 @@ def in_album(post: Planned, hand: random.Random) -> Iterator[Planned]:
         )
 
 
-def another_number(event: EventType, value: object, hand: random.Random) -> int | float:
+def another_number(event: EventType, value: object, rng: random.Random) -> int | float:
     numbers = event.slots[event.key]
     assert isinstance(numbers, Numbers)
-    return next(other for other in iter(lambda: number_of(numbers, hand), None) if other != value)
+    return next(other for other in iter(lambda: number_of(numbers, rng), None) if other != value)
 
 
-def _shows(event: EventType, hand: random.Random) -> Shows:
-    chance = hand.random()
+def _shows(event: EventType, rng: random.Random) -> Shows:
+    chance = rng.random()
     if event.scene == "screenshot" and chance < 0.3:
         return Shows.PDF
     steps = (
@@ -204,24 +204,24 @@ def _weight(channel: Manner) -> float:
     return channel.per_day / len(channel.topics)
 
 
-def _teller(event: EventType, hand: random.Random) -> Manner:
+def _teller(event: EventType, rng: random.Random) -> Manner:
     public = [channel for channel in interested_channels(event) if channel.name]
-    return hand.choices(public, [_weight(channel) ** 0.6 for channel in public])[0]
+    return rng.choices(public, [_weight(channel) ** 0.6 for channel in public])[0]
 
 
 def take_up(day: Day, first: Planned) -> list[Planned]:
     """The posts of channels that take a story up, in the order of time."""
-    hand, story = day.hand, first.story
+    rng, story = day.rng, first.story
     assert story is not None
-    interest = BURST_ECHO if story.burst else hand.expovariate(1.0)
+    interest = BURST_ECHO if story.burst else rng.expovariate(1.0)
     chosen = [
         channel
         for channel in interested_channels(story.event)
-        if hand.random() > math.exp(-interest * _appetite(channel, first))
+        if rng.random() > math.exp(-interest * _appetite(channel, first))
     ]
     median_hours = 0.15 if story.burst else 0.6
     dated = sorted(
-        (moment_after(channel, first.date, median_hours * hand.lognormvariate(0, 1.1)), channel.index)
+        (moment_after(channel, first.date, median_hours * rng.lognormvariate(0, 1.1)), channel.index)
         for channel in chosen
     )
     posts = [first]
@@ -245,13 +245,13 @@ def _stories_a_day(topics: tuple[str, ...]) -> float:
 
 
 def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Planned:
-    hand, first = day.hand, posts[0]
+    rng, first = day.rng, posts[0]
     earlier_posts = [post for post in posts if post.date < date and post.channel.name and not post.denies]
-    source = first if hand.random() < FROM_THE_FIRST or not earlier_posts else hand.choice(earlier_posts)
-    role = _role(channel, source, hand)
+    source = first if rng.random() < FROM_THE_FIRST or not earlier_posts else rng.choice(earlier_posts)
+    role = _role(channel, source, rng)
     source = source.root
     assert first.story is not None
-    contradicts = role is Role.REWRITE and hand.random() < CONTRADICTED
+    contradicts = role is Role.REWRITE and rng.random() < CONTRADICTED
     words, wrong = source.wording, source.wrong and (source.edit_at is None or date < source.edit_at)
     if role is Role.REWRITE:
         words, wrong = (
@@ -260,11 +260,11 @@ def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Pla
         )
     shows, reuse = source.shows, Reuse.ORIGINAL
     if role is not Role.FORWARD:
-        reuse = hand.choice(REUSES)
-        if shows is Shows.PHOTO and hand.random() < 0.35:
+        reuse = rng.choice(REUSES)
+        if shows is Shows.PHOTO and rng.random() < 0.35:
             shows = Shows.NOTHING
         elif shows is Shows.PAGE:
-            shows = hand.choice((Shows.PAGE, Shows.NOTHING))
+            shows = rng.choice((Shows.PAGE, Shows.NOTHING))
     post = Planned(
         key=day.key(),
         channel=channel,
@@ -278,46 +278,46 @@ def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Pla
         shows=shows,
         reuse=reuse,
         wrong=wrong,
-        links=source.links if role is Role.FORWARD else hand.random() < 0.2,
+        links=source.links if role is Role.FORWARD else rng.random() < 0.2,
     )
-    return with_fate(post, hand)
+    return with_fate(post, rng)
 
 
-def _role(channel: Manner, source: Planned, hand: random.Random) -> Role:
+def _role(channel: Manner, source: Planned, rng: random.Random) -> Role:
     if channel.language != source.root.channel.language:
-        return Role.FORWARD if hand.random() < 0.08 else Role.TRANSLATION
+        return Role.FORWARD if rng.random() < 0.08 else Role.TRANSLATION
     forwards, copies, rewrites = channel.habits
-    return hand.choices((Role.FORWARD, Role.COPY, Role.REWRITE), (2 * forwards, copies, rewrites))[0]
+    return rng.choices((Role.FORWARD, Role.COPY, Role.REWRITE), (2 * forwards, copies, rewrites))[0]
 
 
 def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The later posts of a story: another channel denies it, or the story goes on."""
-    hand, first = day.hand, posts[0]
+    rng, first = day.rng, posts[0]
     assert first.story is not None
     words = first.story.event.words
-    if hand.random() < (0.3 if first.channel.is_rumour else CONTRADICTED / 2):
-        other = _teller(first.story.event, hand)
+    if rng.random() < (0.3 if first.channel.is_rumour else CONTRADICTED / 2):
+        other = _teller(first.story.event, rng)
         yield _later(
             day,
             first,
             other,
-            HOUR + hand.expovariate(1 / (8 * HOUR)),
-            head=hand.randrange(len(words["ru"]["deny"])),
+            HOUR + rng.expovariate(1 / (8 * HOUR)),
+            head=rng.randrange(len(words["ru"]["deny"])),
             denies=True,
         )
-    if hand.random() < CONTINUED:
-        turns = hand.sample(range(len(words["ru"]["later"])), hand.choice((1, 1, 2)))
+    if rng.random() < CONTINUED:
+        turns = rng.sample(range(len(words["ru"]["later"])), rng.choice((1, 1, 2)))
         for place, turn in enumerate(turns):
-            for post in islice(hand.sample(list(posts), min(len(posts), 3)), hand.randint(1, 3)):
-                delay = DAY * (0.6 + place * 2 + 2 * hand.random())
+            for post in islice(rng.sample(list(posts), min(len(posts), 3)), rng.randint(1, 3)):
+                delay = DAY * (0.6 + place * 2 + 2 * rng.random())
                 yield _later(day, post, post.channel, delay, head=turn)
 
 
 def _later(
     day: Day, source: Planned, channel: Manner, delay: float, *, head: int, denies: bool = False
 ) -> Planned:
-    date = moment_after(channel, source.date + int(delay), day.hand.random())
-    shows = Shows.PHOTO if day.hand.random() < 0.2 else Shows.NOTHING
+    date = moment_after(channel, source.date + int(delay), day.rng.random())
+    shows = Shows.PHOTO if day.rng.random() < 0.2 else Shows.NOTHING
     plain_wording = Wording(head, 0, (), None)
     post = Planned(
         day.key(),
@@ -333,13 +333,13 @@ def _later(
         reuse=Reuse.RECOMPRESSED,
         denies=denies,
     )
-    return with_fate(post, day.hand)
+    return with_fate(post, day.rng)
 
 
-def with_albums(posts: Iterable[Planned], hand: random.Random) -> Iterator[Planned]:
+def with_albums(posts: Iterable[Planned], rng: random.Random) -> Iterator[Planned]:
     """Albums are forwarded and repeated as single pictures: what others show of them is the first."""
     for post in posts:
         if post.role in {Role.FIRST, Role.REWRITE, Role.TRANSLATION, Role.NONE}:
-            yield from in_album(post, hand)
+            yield from in_album(post, rng)
         else:
             yield post

@@ -83,12 +83,12 @@ def core_of(post: Planned, version: int) -> Core:
 
 
 def _core(post: Planned, version: int) -> Core:
-    source, hand = post.source, random.Random(post.key)
+    source, rng = post.source, random.Random(post.key)
     if post.role is Role.FORWARD:
         return core_of(post.root, version_at(post.root, post.date))
     planted = post.planted or NOTHING_PLANTED
     if post.role is Role.COPY and source is not None:
-        return _copy_core(core_of(source, version_at(source, post.date)), post.channel, hand)
+        return _copy_core(core_of(source, version_at(source, post.date)), post.channel, rng)
     if planted.sentences:
         return Core("", planted.sentences)
     assert post.story is not None
@@ -96,24 +96,24 @@ def _core(post: Planned, version: int) -> Core:
     words, wording = post.story.event.words[language], post.wording
     if post.role is Role.FOLLOW_UP:
         sentence = words["deny" if post.denies else "later"][wording.head]
-        return Core("", (fill_template(sentence, values, language, hand),))
-    head = fill_template(words["head"][wording.head], values, language, hand)
+        return Core("", (fill_template(sentence, values, language, rng),))
+    head = fill_template(words["head"][wording.head], values, language, rng)
     templates = [words["lead"][wording.lead], *(words["fact"][number] for number in wording.facts)]
     if wording.quote is not None:
         templates.append(words["quote"][wording.quote])
-    lead, *facts = (fill_template(template, values, language, hand) for template in templates)
+    lead, *facts = (fill_template(template, values, language, rng) for template in templates)
     return Core(head, (planted.dateline + lead, *facts, *planted.beside))
 
 
 def _write_text(post: Planned, version: int, site: str) -> Text:
     core, channel = core_of(post, version), post.channel
-    hand, language, marks = random.Random(post.key + 1), channel.language, packs().marks[channel.language]
-    before, after = (hand.choice(side[language]) for side in (channel.voice.before, channel.voice.after))
-    emoji = hand.choice(channel.voice.emoji) if channel.voice.emoji else ""
+    rng, language, marks = random.Random(post.key + 1), channel.language, packs().marks[channel.language]
+    before, after = (rng.choice(side[language]) for side in (channel.voice.before, channel.voice.after))
+    emoji = rng.choice(channel.voice.emoji) if channel.voice.emoji else ""
     writer = Writer().add(f"{emoji} " if emoji else "")
     if post.role is Role.FOLLOW_UP:
-        writer.add("" if post.denies else hand.choice(marks["follow"])).add(" ".join(core.sentences))
-    elif hand.random() < 0.8 or not _says_where(post):
+        writer.add("" if post.denies else rng.choice(marks["follow"])).add(" ".join(core.sentences))
+    elif rng.random() < 0.8 or not _says_where(post):
         writer.add(before).add(core.head, "bold").add("\n\n")
         _body(writer, core, as_list=channel.voice is packs().voices["analyst"])
     else:
@@ -122,8 +122,8 @@ def _write_text(post: Planned, version: int, site: str) -> Text:
     if after and post.role is not Role.FOLLOW_UP:
         writer.add(f"\n\n{after}")
     if version > 0:
-        _mend(writer, post, hand)
-    _sign(writer, post, hand, site)
+        _mend(writer, post, rng)
+    _sign(writer, post, rng, site)
     if post.planted is not None and post.planted.signature:
         _add_pieces(writer.add("\n\n"), post.planted.signature)
     return writer.build()
@@ -152,22 +152,22 @@ def _body(writer: Writer, core: Core, *, as_list: bool) -> None:
         writer.add(" " + " ".join(rest))
 
 
-def _mend(writer: Writer, post: Planned, hand: random.Random) -> None:
+def _mend(writer: Writer, post: Planned, rng: random.Random) -> None:
     """Adds the text of an edit: a correction or a further fact; an edit of a typo adds nothing."""
     language, story = post.channel.language, post.story
     assert story is not None
     words, marks = story.event.words[language], packs().marks[language]
     if post.edit is Edit.CORRECTION:
-        right = fill_template(words["lead"][(post.wording.lead + 1) % 3], story.values, language, hand)
-        writer.add("\n\n").add(hand.choice(marks["correction"]).strip(), "bold").add(f" {right}")
+        right = fill_template(words["lead"][(post.wording.lead + 1) % 3], story.values, language, rng)
+        writer.add("\n\n").add(rng.choice(marks["correction"]).strip(), "bold").add(f" {right}")
     elif post.edit is Edit.UPDATE:
         unsaid = next((number for number in range(len(words["fact"])) if number not in post.wording.facts), 0)
-        writer.add("\n\n").add(hand.choice(marks["updated"]).strip(), "bold").add(
-            f" {fill_template(words['fact'][unsaid], story.values, language, hand)}"
+        writer.add("\n\n").add(rng.choice(marks["updated"]).strip(), "bold").add(
+            f" {fill_template(words['fact'][unsaid], story.values, language, rng)}"
         )
 
 
-def _sign(writer: Writer, post: Planned, hand: random.Random, site: str) -> None:
+def _sign(writer: Writer, post: Planned, rng: random.Random, site: str) -> None:
     channel, source = post.channel, post.source
     marks = packs().marks[channel.language]
     link = link_of(post)
@@ -175,15 +175,15 @@ def _sign(writer: Writer, post: Planned, hand: random.Random, site: str) -> None
         post.role in {Role.COPY, Role.TRANSLATION}
         and source is not None
         and source.channel.name
-        and hand.random() < 0.5
+        and rng.random() < 0.5
     ):
-        sentence = hand.choice(marks["source"])
+        sentence = rng.choice(marks["source"])
         start, _, end = sentence.partition("{0}")
         writer.add(f"\n\n{start}").add(f"@{source.channel.name}", "mention").add(end)
     if link is not None:
         writer.add("\n\n")
-        if hand.random() < 0.6:
-            writer.add(hand.choice(marks["read"]), "text_url", f"{site}{link.path}")
+        if rng.random() < 0.6:
+            writer.add(rng.choice(marks["read"]), "text_url", f"{site}{link.path}")
         else:
             writer.add(f"{site}{link.path}", "url")
     if channel.index % 3 == 0:
@@ -193,22 +193,22 @@ def _sign(writer: Writer, post: Planned, hand: random.Random, site: str) -> None
 
 
 def _filler(post: Planned) -> Text:
-    filling, channel, hand = post.filling, post.channel, random.Random(post.key + 2)
+    filling, channel, rng = post.filling, post.channel, random.Random(post.key + 2)
     if filling is None or filling.poll is not None:
         return Text("")
-    emoji = hand.choice(channel.voice.emoji) if channel.voice.emoji and hand.random() < 0.4 else ""
+    emoji = rng.choice(channel.voice.emoji) if channel.voice.emoji and rng.random() < 0.4 else ""
     return (
         Writer()
         .add(f"{emoji} " if emoji else "")
-        .add(fill_template(filling.template, filling.values, channel.language, hand))
+        .add(fill_template(filling.template, filling.values, channel.language, rng))
         .build()
     )
 
 
-def _copy_core(core: Core, channel: Manner, hand: random.Random) -> Core:
+def _copy_core(core: Core, channel: Manner, rng: random.Random) -> Core:
     """The text as a channel copies it: it may lose its last sentence and its typography."""
     sentences = list(core.sentences)
-    if len(sentences) > 1 and hand.random() < 0.35:
+    if len(sentences) > 1 and rng.random() < 0.35:
         sentences.pop()
     head = core.head
     if channel.index % 2:

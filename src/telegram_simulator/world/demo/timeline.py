@@ -73,7 +73,7 @@ class Timeline:
     def _plan(self, number: int) -> None:
         """Stories that began before the beginning are left out: their first posts could not be found."""
         day = day_of(self._seed, number)
-        for post in with_albums(list(self._plan_day(day)), day.hand):
+        for post in with_albums(list(self._plan_day(day)), day.rng):
             if post.date < self._begins or (post.story is not None and post.story.begins < self._begins):
                 continue
             heapq.heappush(self._due, Happening(post.date, post.key, Act.POST, post))

@@ -15,31 +15,31 @@ _HOLE = re.compile(r"\{(\w+)(?:([.:?])([^{}]*))?\}|\[([^\[\]]*)\]")
 type Values = Mapping[str, Name | int | float]
 
 
-def draw_values(slots: Mapping[str, Choice], hand: random.Random) -> dict[str, Name | int | float]:
+def draw_values(slots: Mapping[str, Choice], rng: random.Random) -> dict[str, Name | int | float]:
     """A value for every slot; two slots of one kind get different names."""
     values: dict[str, Name | int | float] = {}
     for slot, choice in slots.items():
         if isinstance(choice, Numbers):
-            values[slot] = number_of(choice, hand)
+            values[slot] = number_of(choice, rng)
         else:
-            values[slot] = hand.choice([name for name in choice if name not in values.values()])
+            values[slot] = rng.choice([name for name in choice if name not in values.values()])
     return values
 
 
-def number_of(numbers: Numbers, hand: random.Random) -> int | float:
+def number_of(numbers: Numbers, rng: random.Random) -> int | float:
     low, high, step = numbers
     if not low.is_integer() or not high.is_integer():
-        return round(low + (high - low) * hand.random(), 1)
-    return int(low + step * hand.randrange(int((high - low) // step) + 1))
+        return round(low + (high - low) * rng.random(), 1)
+    return int(low + step * rng.randrange(int((high - low) // step) + 1))
 
 
-def fill_template(template: str, values: Values, language: str, hand: random.Random) -> str:
+def fill_template(template: str, values: Values, language: str, rng: random.Random) -> str:
     """The sentence with its holes filled, beginning with a capital."""
 
     def fill(hole: re.Match[str]) -> str:
         slot, mark, rest, either = hole.groups()
         if either is not None:
-            return str(hand.choice(either.split("|")))
+            return str(rng.choice(either.split("|")))
         value = values[slot]
         if not isinstance(value, Name):
             return (

@@ -28,37 +28,37 @@ IN_ROUND_UP = 10
 
 def unruly_fillers(day: Day, firsts: Sequence[Planned]) -> Iterator[Planned]:
     """`firsts` are the first posts of the day's stories, for those who sum them up."""
-    hand = day.hand
+    rng = day.rng
     channels = [channel for channel in unruly_pack().manners if channel.name]
     for _ in range(ADVERTISEMENTS):
         weights = [channel.ads * channel.per_day for channel in channels]
-        yield from _advertise(day, *hand.choices(channels, weights, k=2))
+        yield from _advertise(day, *rng.choices(channels, weights, k=2))
     for _ in range(ABOUT_ADVERTISING):
-        channel = hand.choice(channels)
+        channel = rng.choice(channels)
         texts = unruly_pack().texts["not_advertising"][channel.language]
         yield _post(
             day,
             channel,
             Kind.NEWS,
             "about advertising",
-            [(_filled(hand.choice(texts), channel, hand), "", "")],
+            [(_filled(rng.choice(texts), channel, rng), "", "")],
         )
     for _ in range(ROUND_UPS):
-        yield from _sum_up(day, hand.choice(channels), firsts)
+        yield from _sum_up(day, rng.choice(channels), firsts)
     for _ in range(STATEMENTS):
-        yield _list_statements(day, hand.choice(channels))
+        yield _list_statements(day, rng.choice(channels))
     for language in ("ru", "en"):
         for _ in range(GREETINGS):
             yield from _greet(day, [channel for channel in channels if channel.language == language])
     for _ in range(FOREIGN):
         texts = unruly_pack().texts["foreign"]
-        language = hand.choice(list(texts))
+        language = rng.choice(list(texts))
         yield _post(
             day,
-            hand.choice(channels),
+            rng.choice(channels),
             Kind.OPINION,
             f"foreign {language}",
-            [(hand.choice(texts[language]), "", "")],
+            [(rng.choice(texts[language]), "", "")],
         )
 
 
@@ -70,7 +70,7 @@ def _post(
     return Planned(
         day.key(),
         channel,
-        date or moment_within(channel, day.begins, day.hand),
+        date or moment_within(channel, day.begins, day.rng),
         Role.NONE,
         kind,
         channel.topics[0],
@@ -80,55 +80,55 @@ def _post(
 
 def _advertise(day: Day, channel: Manner, other: Manner) -> Iterator[Planned]:
     """An advertisement; a third of them appear in an unrelated channel, too."""
-    hand, language = day.hand, channel.language
-    kind = hand.choice(KINDS_OF_ADVERTISING)
-    text = hand.choice(unruly_pack().texts["advertising"][f"{kind}_{language}"])
-    code = format(hand.randrange(16**6), "06x")
+    rng, language = day.rng, channel.language
+    kind = rng.choice(KINDS_OF_ADVERTISING)
+    text = rng.choice(unruly_pack().texts["advertising"][f"{kind}_{language}"])
+    code = format(rng.randrange(16**6), "06x")
     pieces: list[Piece] = [(text if isinstance(text, str) else text[0], "", "")]
     if kind == "native":
         pieces += [("\n\n", "", ""), (f"https://{text[1].format(code)}", "url", "")]
     elif kind != "giveaway":
         pieces += [("\n\n", "", ""), (text[1], "text_url", text[2].format(code))]
     yield _post(day, channel, Kind.ADVERTISING, f"advertising {kind}", pieces)
-    if other.language == language and other is not channel and hand.random() < 0.5:
+    if other.language == language and other is not channel and rng.random() < 0.5:
         yield _post(day, other, Kind.ADVERTISING, f"advertising {kind}", pieces)
 
 
 def _sum_up(day: Day, channel: Manner, firsts: Sequence[Planned]) -> Iterator[Planned]:
     """The headlines of many stories in one post."""
-    hand, language = day.hand, channel.language
+    rng, language = day.rng, channel.language
     stories = [
         post.story for post in firsts if post.story is not None and post.story.begins < day.begins + DAY
     ]
     if len(stories) < IN_ROUND_UP:
         return
     lines = [
-        fill_template(story.event.words[language]["head"][0], story.values, language, hand)
-        for story in hand.sample(stories, IN_ROUND_UP)
+        fill_template(story.event.words[language]["head"][0], story.values, language, rng)
+        for story in rng.sample(stories, IN_ROUND_UP)
     ]
-    title = hand.choice(unruly_pack().texts["round_ups"][language])
-    date = day.begins + hand.randrange(19 * HOUR, 23 * HOUR)
+    title = rng.choice(unruly_pack().texts["round_ups"][language])
+    date = day.begins + rng.randrange(19 * HOUR, 23 * HOUR)
     body = "\n".join(f"▪️ {line}" for line in lines)
     yield _post(day, channel, Kind.NEWS, "round-up", [(title, "bold", ""), (f"\n\n{body}", "", "")], date)
 
 
 def _list_statements(day: Day, channel: Manner) -> Planned:
-    hand, language, texts = day.hand, channel.language, unruly_pack().texts["round_ups"]
-    title = _filled(hand.choice(texts[f"{language}_statements"]), channel, hand)
-    lines = hand.sample(texts[f"{language}_said"], 5)
+    rng, language, texts = day.rng, channel.language, unruly_pack().texts["round_ups"]
+    title = _filled(rng.choice(texts[f"{language}_statements"]), channel, rng)
+    lines = rng.sample(texts[f"{language}_said"], 5)
     body = "\n".join(f"▪️ {line}" for line in lines)
     return _post(day, channel, Kind.NEWS, "statements", [(f"{title}\n\n{body}", "", "")])
 
 
 def _greet(day: Day, channels: Sequence[Manner]) -> Iterator[Planned]:
     """The same few words in several channels."""
-    hand = day.hand
-    text = hand.choice(unruly_pack().texts["greetings"][channels[0].language])
-    for channel in hand.sample(list(channels), hand.randint(2, 5)):
+    rng = day.rng
+    text = rng.choice(unruly_pack().texts["greetings"][channels[0].language])
+    for channel in rng.sample(list(channels), rng.randint(2, 5)):
         yield _post(day, channel, Kind.OPINION, "greeting", [(text, "", "")])
 
 
-def _filled(template: str, channel: Manner, hand: random.Random) -> str:
+def _filled(template: str, channel: Manner, rng: random.Random) -> str:
     """The template with a city and a firm."""
     slots = {
         name: choice
@@ -136,4 +136,4 @@ def _filled(template: str, channel: Manner, hand: random.Random) -> str:
         for name, choice in event.slots.items()
         if name in {"city", "firm"}
     }
-    return fill_template(template, draw_values(slots, hand), channel.language, hand)
+    return fill_template(template, draw_values(slots, rng), channel.language, rng)

@@ -33,7 +33,7 @@ def say_number(number: float, forms: str, language: str) -> str:
 
 def plant_number(day: Day, post: Planned) -> tuple[str, str]:
     """A sentence for the post, and which kind it is."""
-    hand, story, language = day.hand, post.story, post.channel.language
+    rng, story, language = day.rng, post.story, post.channel.language
     assert story is not None
     texts = unruly_pack().texts["numbers"]
     forms, slot = noun_of(story.event, language), story.event.slots[story.event.key]
@@ -41,10 +41,10 @@ def plant_number(day: Day, post: Planned) -> tuple[str, str]:
     kinds = [*UNCOUNTED, *(("rates",) if story.event.topic in MARKETS else ())]
     if forms is not None and slot.low.is_integer() and slot.high - slot.low > 8:
         kinds += COUNTED
-    kind = hand.choice(kinds)
-    template = hand.choice(texts[f"{language}_{kind}"])
+    kind = rng.choice(kinds)
+    template = rng.choice(texts[f"{language}_{kind}"])
     if kind == "rates":
-        dollar = 88 + hand.randrange(800) / 100
+        dollar = 88 + rng.randrange(800) / 100
         return template.format(_money(dollar, language), _money(dollar * 1.08, language)), kind
     if kind in UNCOUNTED or forms is None:
         return template, kind
@@ -61,7 +61,7 @@ def _other_numbers(day: Day, story: Story, slot: Numbers) -> tuple[int, int]:
     taken_numbers = {story.values[story.event.key], story.wrong[story.event.key]}
     numbers: list[int] = []
     for _ in range(200):
-        number = int(number_of(Numbers(slot.low, slot.high * 2, slot.step), day.hand))
+        number = int(number_of(Numbers(slot.low, slot.high * 2, slot.step), day.rng))
         if number not in taken_numbers and number % 10 not in range(1, 5) and number > 4:
             taken_numbers.add(number)
             numbers.append(number)

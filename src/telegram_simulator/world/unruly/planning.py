@@ -64,9 +64,9 @@ def plan_unruly_day(day: Day) -> Iterator[Planned]:
 
 def _plant(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The same posts with what is planted in them; those that repeat one repeat it with all of that."""
-    hand = day.hand
+    rng = day.rng
     renewed: dict[int, Planned] = {}
-    source_number = hand.randrange(6) if hand.random() < NAMED_SOURCE else None
+    source_number = rng.randrange(6) if rng.random() < NAMED_SOURCE else None
     for post in posts:
         planted = _planting(day, post, source_number)
         source = renewed.get(post.source.key, post.source) if post.source is not None else None
@@ -75,23 +75,23 @@ def _plant(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
 
 
 def _planting(day: Day, post: Planned, source_number: int | None) -> Planted | None:
-    hand, language, texts = day.hand, post.channel.language, unruly_pack().texts
+    rng, language, texts = day.rng, post.channel.language, unruly_pack().texts
     kinds: list[str] = []
     beside: list[str] = []
     named_source = dateline = ""
     if post.role in {Role.FIRST, Role.REWRITE}:
-        if hand.random() < NUMBER:
+        if rng.random() < NUMBER:
             sentence, kind = plant_number(day, post)
             beside.append(sentence)
             kinds.append(kind)
-        if source_number is not None and hand.random() < 0.85:
+        if source_number is not None and rng.random() < 0.85:
             beside.append(texts["sources"][language][source_number])
             named_source = texts["sources"][f"{language}_names"][source_number]
             kinds.append("named source")
-        if post.channel.name in texts["datelines"]["channels"] and hand.random() < 0.6:
-            dateline = _dateline(post, hand)
+        if post.channel.name in texts["datelines"]["channels"] and rng.random() < 0.6:
+            dateline = _dateline(post, rng)
             kinds.append("dateline")
-    is_reply = not (post.role is Role.FOLLOW_UP and hand.random() < NO_REPLY)
+    is_reply = not (post.role is Role.FOLLOW_UP and rng.random() < NO_REPLY)
     signature = _signature(post)
     if not (kinds or signature) and is_reply:
         return None
@@ -105,7 +105,7 @@ def _planting(day: Day, post: Planned, source_number: int | None) -> Planted | N
     )
 
 
-def _dateline(post: Planned, hand: random.Random) -> str:
+def _dateline(post: Planned, rng: random.Random) -> str:
     texts, language = unruly_pack().texts["datelines"], post.channel.language
     assert post.story is not None
     city = post.story.values.get("city")
@@ -113,7 +113,7 @@ def _dateline(post: Planned, hand: random.Random) -> str:
     posted_at = datetime.fromtimestamp(post.date, UTC)
     month = texts[f"months_{language}"][posted_at.month - 1]
     day = f"{posted_at.day} {month}" if language == "ru" else f"{month} {posted_at.day}"
-    return str(hand.choice(texts[language]).format(place, day, hand.choice(texts[f"agencies_{language}"])))
+    return str(rng.choice(texts[language]).format(place, day, rng.choice(texts[f"agencies_{language}"])))
 
 
 def _signature(post: Planned) -> tuple[Piece, ...]:
@@ -159,27 +159,27 @@ def _story_of(post: Planned) -> Story:
 
 def _spread(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """Witnesses, networks and copyists of a story."""
-    hand, first, story = day.hand, posts[0], _story_of(posts[0])
+    rng, first, story = day.rng, posts[0], _story_of(posts[0])
     pack = unruly_pack()
-    if hand.random() < WITNESS and (channel := _outsider(posts, hand)) is not None:
-        date = moment_after(channel, first.date, 0.5 + hand.random())
+    if rng.random() < WITNESS and (channel := _outsider(posts, rng)) is not None:
+        date = moment_after(channel, first.date, 0.5 + rng.random())
         words = wording(day, story.event, channel, other_than=first.wording)
         witness = _retelling(day, channel, date, story, role=Role.REWRITE, source=None, words=words)
-        planted = _planting(day, witness, hand.randrange(6)) or Planted(kinds=())
+        planted = _planting(day, witness, rng.randrange(6)) or Planted(kinds=())
         yield replace(witness, planted=replace(planted, kinds=("witness", *planted.kinds)))
     for channels in pack.networks.values():
         members = [channel for channel in channels if story.event.topic in channel.topics]
-        if members and members[0].language == first.channel.language and hand.random() < NETWORK:
+        if members and members[0].language == first.channel.language and rng.random() < NETWORK:
             yield from _by_network(day, first, members)
     for agency, copyists in pack.copyists.items():
         original = next((post for post in posts if post.channel.name == agency), None)
         for channel in copyists if original is not None and original.role is not Role.FORWARD else ():
-            if hand.random() < COPYIST and original is not None:
-                date = original.date + hand.randrange(300, HOUR)
+            if rng.random() < COPYIST and original is not None:
+                date = original.date + rng.randrange(300, HOUR)
                 yield _retelling(day, channel, date, story, role=Role.COPY, source=original)
 
 
-def _outsider(posts: Sequence[Planned], hand: random.Random) -> Manner | None:
+def _outsider(posts: Sequence[Planned], rng: random.Random) -> Manner | None:
     """A public channel that cares for the story and has not told it, in the language of its first post."""
     tellers = {post.channel.index for post in posts}
     outsiders = [
@@ -187,42 +187,42 @@ def _outsider(posts: Sequence[Planned], hand: random.Random) -> Manner | None:
         for channel in interested_channels(_story_of(posts[0]).event)
         if channel.name and channel.index not in tellers and channel.language == posts[0].channel.language
     ]
-    return hand.choice(outsiders) if outsiders else None
+    return rng.choice(outsiders) if outsiders else None
 
 
 def _by_network(day: Day, first: Planned, members: Sequence[Manner]) -> Iterator[Planned]:
     """Any channel of it writes first, in words of its own; sisters repeat it word for word within minutes."""
-    hand, story = day.hand, _story_of(first)
-    teller, *sisters = hand.sample(list(members), len(members))
-    date = moment_after(teller, first.date, 0.1 + hand.expovariate(2))
+    rng, story = day.rng, _story_of(first)
+    teller, *sisters = rng.sample(list(members), len(members))
+    date = moment_after(teller, first.date, 0.1 + rng.expovariate(2))
     words = wording(day, story.event, teller, other_than=first.wording)
     written = _retelling(day, teller, date, story, role=Role.REWRITE, source=first, words=words)
     written = replace(written, planted=_planting(day, written, None))
     yield written
     for sister in sisters:
-        if hand.random() < SISTER:
+        if rng.random() < SISTER:
             planted = Planted(kinds=("sister",), is_verbatim=True)
-            later = date + hand.randrange(90, 1200)
+            later = date + rng.randrange(90, 1200)
             yield _retelling(day, sister, later, story, role=Role.COPY, source=written, planted=planted)
 
 
 def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The state of the story changes: one channel says so, others repeat it or say it in other words."""
-    hand, first, story = day.hand, posts[0], _story_of(posts[0])
+    rng, first, story = day.rng, posts[0], _story_of(posts[0])
     turn = unruly_pack().turns.get(story.event.name)
-    if turn is None or hand.random() > TURN:
+    if turn is None or rng.random() > TURN:
         return
     tellers = [post for post in posts if post.channel.name]
     original: Planned | None = None
     date = max(post.date for post in posts if post.date < first.date + DAY) + HOUR
-    for earlier in hand.sample(tellers, min(len(tellers), hand.randint(1, 4))):
+    for earlier in rng.sample(tellers, min(len(tellers), rng.randint(1, 4))):
         channel = earlier.channel
-        date = moment_after(channel, date + hand.randrange(600, 4 * HOUR), hand.random() / 4)
+        date = moment_after(channel, date + rng.randrange(600, 4 * HOUR), rng.random() / 4)
         repeats = (
-            original is not None and original.channel.language == channel.language and hand.random() < 0.5
+            original is not None and original.channel.language == channel.language and rng.random() < 0.5
         )
-        number = hand.randrange(2)
-        sentence = fill_template(turn.words[channel.language][number], story.values, channel.language, hand)
+        number = rng.randrange(2)
+        sentence = fill_template(turn.words[channel.language][number], story.values, channel.language, rng)
         planted = Planted(
             kinds=("turn",),
             sentences=original.planted.sentences
@@ -231,7 +231,7 @@ def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
             state=turn.state,
             signature=_signature(earlier),
             repeats=repeats,
-            is_reply=hand.random() > NO_REPLY,
+            is_reply=rng.random() > NO_REPLY,
         )
         source = original if repeats else earlier
         post = _retelling(day, channel, date, story, role=Role.FOLLOW_UP, source=source, planted=planted)
@@ -241,46 +241,46 @@ def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
 
 def _grow(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The key number rises, and later posts say that it did."""
-    hand, first, story = day.hand, posts[0], _story_of(posts[0])
+    rng, first, story = day.rng, posts[0], _story_of(posts[0])
     rising = unruly_pack().texts["rising"]
     key = story.event.key
     value = story.values[key]
-    if story.event.name not in rising["events"] or not isinstance(value, int) or hand.random() > RISING:
+    if story.event.name not in rising["events"] or not isinstance(value, int) or rng.random() > RISING:
         return
     date = first.date
     for _ in range(2):
-        earlier = hand.choice([post for post in posts if post.channel.name])
+        earlier = rng.choice([post for post in posts if post.channel.name])
         channel, language = earlier.channel, earlier.channel.language
         forms = noun_of(story.event, language)
-        value += hand.randrange(2, 8)
+        value += rng.randrange(2, 8)
         if forms is None or value == story.wrong[key]:
             return
         heads = [head for head in story.event.words[language]["head"] if f"{{{key}" not in head]
-        head = fill_template(heads[hand.randrange(len(heads))], story.values, language, hand)
+        head = fill_template(heads[rng.randrange(len(heads))], story.values, language, rng)
         number = say_number(value, forms, language)
         noun = number.partition(" ")[2]
-        date = moment_after(channel, date + hand.randrange(HOUR, 5 * HOUR), hand.random() / 4)
+        date = moment_after(channel, date + rng.randrange(HOUR, 5 * HOUR), rng.random() / 4)
         planted = Planted(
             kinds=("rising",),
-            sentences=(hand.choice(rising[language]).format(head, value, noun),),
+            sentences=(rng.choice(rising[language]).format(head, value, noun),),
             state=f"{key} {value}",
             signature=_signature(earlier),
-            is_reply=hand.random() > NO_REPLY,
+            is_reply=rng.random() > NO_REPLY,
         )
         yield _retelling(day, channel, date, story, role=Role.FOLLOW_UP, source=earlier, planted=planted)
 
 
 def _second_night(day: Day, posts: Sequence[Planned]) -> Iterable[list[Planned]]:
     """The same kind of event in the same place a day later, with other numbers: another story."""
-    hand, first, story = day.hand, posts[0], _story_of(posts[0])
-    if len(posts) < 2 or hand.random() > SECOND_NIGHT:
+    rng, first, story = day.rng, posts[0], _story_of(posts[0])
+    if len(posts) < 2 or rng.random() > SECOND_NIGHT:
         return
     values = {
-        slot: value if isinstance(value, Name) else _redrawn(story, slot, hand)
+        slot: value if isinstance(value, Name) else _redrawn(story, slot, rng)
         for slot, value in story.values.items()
     }
-    key, date = day.key(), first.date + DAY + hand.randrange(-3 * HOUR, 3 * HOUR)
-    wrong = {**values, story.event.key: another_number(story.event, values[story.event.key], hand)}
+    key, date = day.key(), first.date + DAY + rng.randrange(-3 * HOUR, 3 * HOUR)
+    wrong = {**values, story.event.key: another_number(story.event, values[story.event.key], rng)}
     story_id = f"{day.number}-{key // 16 % 62_500}"
     second_story = Story(
         story_id, key, story.event, values, wrong, date, burst=False, resembles=story.story_id
@@ -299,7 +299,7 @@ def _second_night(day: Day, posts: Sequence[Planned]) -> Iterable[list[Planned]]
     yield [other, *take_up(day, other)]
 
 
-def _redrawn(story: Story, slot: str, hand: random.Random) -> int | float:
+def _redrawn(story: Story, slot: str, rng: random.Random) -> int | float:
     numbers = story.event.slots[slot]
     assert isinstance(numbers, Numbers)
-    return number_of(numbers, hand)
+    return number_of(numbers, rng)

@@ -24,7 +24,7 @@ async def read_to_the_end(feed: Feed, *, limit: int) -> list[PostId]:
 @pytest.mark.parametrize("limit", [1, 3, 7, 50])
 async def test_pages_give_every_post_once_newest_first(system: SystemStores, pool: Pool, limit: int) -> None:
     tenant_id = await make_tenant(system)
-    hand = random.Random(limit)
+    rng = random.Random(limit)
     expected: list[tuple[datetime, int, int]] = []
     for _ in range(8):
         channel_id = await make_channel(system)
@@ -34,9 +34,9 @@ async def test_pages_give_every_post_once_newest_first(system: SystemStores, poo
             make_post(
                 channel_id=channel_id,
                 message_id=n,
-                posted_at=datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=hand.randrange(6)),
+                posted_at=datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=rng.randrange(6)),
             )
-            for n in range(1, hand.randint(2, 9))
+            for n in range(1, rng.randint(2, 9))
         ]
         await system.landing.land(make_page(*posts), Claim(channel_id, 0))
         expected += [(post.posted_at, post.channel_id, post.message_id) for post in posts]

@@ -163,7 +163,7 @@ def _response(active: ActiveChannel, context: Context) -> ChannelActivityRespons
 
 
 def _activity(activity: ChannelActivity) -> ActivityResponse:
-    fresh = activity.freshness
+    freshness = activity.freshness
     return ActivityResponse(
         followed_at=activity.followed_at,
         since=activity.since,
@@ -176,12 +176,12 @@ def _activity(activity: ChannelActivity) -> ActivityResponse:
         if activity.rhythm
         else None,
         freshness=FreshnessResponse(
-            since=fresh.since,
-            promised_seconds=fresh.promised.total_seconds(),
-            posts=fresh.posts,
-            on_time=fresh.on_time,
-            median_seconds=fresh.median_seconds,
-            slowest_seconds=fresh.slowest_seconds,
+            since=freshness.since,
+            promised_seconds=freshness.promised.total_seconds(),
+            posts=freshness.posts,
+            on_time=freshness.on_time,
+            median_seconds=freshness.median_seconds,
+            slowest_seconds=freshness.slowest_seconds,
         ),
         changed_since=activity.changed_since,
         edited=activity.edited,

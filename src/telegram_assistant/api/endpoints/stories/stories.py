@@ -288,9 +288,9 @@ async def put_post_back(context: Context, channel_id: ChannelNumber, message_id:
     context.note(post=str(post_id))
 
 
-def story_response(listed: ListedStory) -> StoryResponse:
+def story_response(listed_story: ListedStory) -> StoryResponse:
     """A story of a list."""
-    return _response(listed.story, listed.telling)
+    return _response(listed_story.story, listed_story.telling)
 
 
 def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:

@@ -104,8 +104,8 @@ def _today_response(today: Today) -> TodayResponse:
     )
 
 
-def _story_response(listed: ListedStory) -> TodayStoryResponse:
-    return TodayStoryResponse(**dict(story_response(listed)), new_posts=len(listed.new))
+def _story_response(listed_story: ListedStory) -> TodayStoryResponse:
+    return TodayStoryResponse(**dict(story_response(listed_story)), new_posts=len(listed_story.new))
 
 
 def _catch_up_response(catch_up: MissedStories) -> CatchUpResponse:

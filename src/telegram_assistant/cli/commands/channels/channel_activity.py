@@ -53,7 +53,7 @@ def _print_channel(channel: ChannelActivityResponse) -> None:
 
 
 def _print_activity(activity: ActivityResponse) -> None:
-    fresh = activity.freshness
+    freshness = activity.freshness
     per_day = posts_per_day(activity.posts, since=activity.since, now=datetime.now(UTC))
     console.print(f"{activity.posts} posts since {activity.since:%Y-%m-%d}, {per_day:.1f} a day")
     if activity.rhythm:
@@ -62,8 +62,8 @@ def _print_activity(activity: ActivityResponse) -> None:
             f"longer than {_span(activity.rhythm.long_seconds)} is unusual"
         )
     console.print(
-        f"promised within {_span(fresh.promised_seconds)}; "
-        f"{fresh.on_time} of {fresh.posts} posts since {fresh.since:%Y-%m-%d} were on time"
+        f"promised within {_span(freshness.promised_seconds)}; "
+        f"{freshness.on_time} of {freshness.posts} posts since {freshness.since:%Y-%m-%d} were on time"
     )
     console.print(
         f"{activity.edited} edits and {activity.deleted} deletions since {activity.changed_since:%Y-%m-%d}"

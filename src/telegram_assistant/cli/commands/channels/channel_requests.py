@@ -81,14 +81,16 @@ class RequestReport:
 
 
 async def request_channels(
-    assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], subscription: Subscription
+    assembled: App, tenant_id: TenantId, listed_channels: Sequence[ListedChannel], subscription: Subscription
 ) -> list[RequestedChannel]:
     """Requests channels in batches, with a progress bar."""
     stores = assembled.tenant(tenant_id)
     requested: list[RequestedChannel] = []
-    with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
-        for start in range(0, len(listed), BATCH):
-            requested += await import_channels(listed[start : start + BATCH], subscription, stores=stores)
+    with _bar("requesting channels", len(listed_channels), hidden=len(listed_channels) <= BATCH) as progress:
+        for start in range(0, len(listed_channels), BATCH):
+            requested += await import_channels(
+                listed_channels[start : start + BATCH], subscription, stores=stores
+            )
             progress.update(progress.task_ids[0], completed=len(requested))
     return requested
 
@@ -132,9 +134,11 @@ def print_report(report: RequestReport) -> None:
 def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
     """Prints how many requests wait, why, and until when."""
     for waiting_kind in waiting:
-        thing, things = THINGS[waiting_kind.kind]
+        singular, plural = THINGS[waiting_kind.kind]
         summary = (
-            f"1 {thing} waits" if waiting_kind.requests == 1 else f"{waiting_kind.requests:,} {things} wait"
+            f"1 {singular} waits"
+            if waiting_kind.requests == 1
+            else f"{waiting_kind.requests:,} {plural} wait"
         )
         end = waiting_kind.last.estimated_end
         until = f" Estimated end: {_format_moment(end, zone)}{_in_days(end)}." if end else ""

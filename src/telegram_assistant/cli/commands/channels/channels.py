@@ -87,10 +87,12 @@ def add(
         raise typer.BadParameter("name a channel, or give --joined")
     subscription = subscription_from(folder, priority, ai, history)
 
-    listed = [ListedChannel(reference) for reference in references or ()]
+    listed_channels = [ListedChannel(reference) for reference in references or ()]
     print_report(
         with_app(
-            lambda assembled: _request(assembled, tenant, listed, subscription, joined=joined, wait=wait)
+            lambda assembled: _request(
+                assembled, tenant, listed_channels, subscription, joined=joined, wait=wait
+            )
         )
     )
 
@@ -303,14 +305,14 @@ def verify(
 async def _request(
     assembled: App,
     tenant: str,
-    listed: Sequence[ListedChannel],
+    listed_channels: Sequence[ListedChannel],
     subscription: Subscription,
     *,
     joined: bool,
     wait: int,
 ) -> RequestReport:
     chosen_tenant = await tenant_named(assembled, tenant)
-    requested = await request_channels(assembled, chosen_tenant.tenant_id, listed, subscription)
+    requested = await request_channels(assembled, chosen_tenant.tenant_id, listed_channels, subscription)
     if joined:
         requested.append(
             await follow_joined(subscription, requests=assembled.tenant(chosen_tenant.tenant_id).requests)

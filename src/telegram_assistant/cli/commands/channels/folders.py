@@ -130,21 +130,21 @@ def remove(
 
     async def leave(assembled: App) -> UnfollowedFolder:
         chosen_tenant = await tenant_named(assembled, tenant)
-        left = await unfollow_folder(
+        unfollowed_folder = await unfollow_folder(
             which, tenant_id=chosen_tenant.tenant_id, folders=assembled.system.folders, with_channels=channels
         )
         await record_change(
             assembled,
             chosen_tenant.tenant_id,
             "unfollow_folder",
-            f"/folders/{left.folder.folder_id}",
-            title=left.folder.title,
-            channels=left.channels,
+            f"/folders/{unfollowed_folder.folder.folder_id}",
+            title=unfollowed_folder.folder.title,
+            channels=unfollowed_folder.channels,
         )
-        return left
+        return unfollowed_folder
 
-    left = with_app(leave)
+    unfollowed_folder = with_app(leave)
     console.print(
-        f"Folder {escape(left.folder.title)} is no longer followed"
-        + (f", nor are {left.channels} channels that it added." if channels else ".")
+        f"Folder {escape(unfollowed_folder.folder.title)} is no longer followed"
+        + (f", nor are {unfollowed_folder.channels} channels that it added." if channels else ".")
     )

@@ -172,19 +172,19 @@ def set_plan(
             receivers=receiver or (),
         )
         own = assembled.person(chosen_tenant.tenant_id, member.user_id)
-        chosen = await digests.set_plan(typed_plan, stores=stores, digests=own.digests)
+        saved_plan = await digests.set_plan(typed_plan, stores=stores, digests=own.digests)
         await record_change(
             assembled,
             chosen_tenant.tenant_id,
             "set_digest_plan",
             "/digest/plan",
             person=member.name,
-            receivers=len(chosen.receivers),
+            receivers=len(saved_plan.receivers),
         )
-        return plan_response(chosen), await _receiver_names(stores)
+        return plan_response(saved_plan), await _receiver_names(stores)
 
-    chosen, names = with_app(choose)
-    _print_plan(chosen, names=names)
+    saved_plan, names = with_app(choose)
+    _print_plan(saved_plan, names=names)
 
 
 async def _receiver_names(stores: TenantStores) -> dict[UUID, str]:

@@ -134,13 +134,13 @@ def _headline(story: StoryResponse) -> Text:
     return Text.assemble((state, "green"), (story.headline or "(no text)", "bold"))
 
 
-def _print_stories(listed: StoriesResponse, *, days: float) -> None:
+def _print_stories(stories_response: StoriesResponse, *, days: float) -> None:
     zone = zone_here()
-    if not listed.items:
+    if not stories_response.items:
         console.print(
             f"No two of your channels told the same in the last {days:g} days. Stories appear when they do."
         )
-    for story in listed.items:
+    for story in stories_response.items:
         console.print(_headline(story))
         if story.state_at is not None:
             changed = f"  changed {story.state_at.astimezone(zone):%Y-%m-%d %H:%M}; before: {story.before}"

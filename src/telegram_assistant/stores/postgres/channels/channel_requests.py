@@ -154,15 +154,15 @@ class ChannelRequests:
 
         A request equal to an open one of the tenant is merged into it.
         """
-        different = {request.key: request for request in new_requests}.values()
+        distinct_requests = {request.key: request for request in new_requests}.values()
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 ADD,
-                [request.kind.value for request in different],
-                [request.reference for request in different],
-                [request.key[1] for request in different],
-                [json.dumps(options_of(request.subscription)) for request in different],
-                [request.account_id for request in different],
+                [request.kind.value for request in distinct_requests],
+                [request.reference for request in distinct_requests],
+                [request.key[1] for request in distinct_requests],
+                [json.dumps(options_of(request.subscription)) for request in distinct_requests],
+                [request.account_id for request in distinct_requests],
                 max_open,
             )
         ids = {_key(row["kind"], row["reference"], row["account_id"]): row["request_id"] for row in rows}

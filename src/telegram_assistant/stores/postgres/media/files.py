@@ -201,14 +201,16 @@ class MediaQueue:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(TERMS, list(channel_ids), quota_bytes)
         closed = {ChannelId(row["channel_id"]): row["is_closed"] for row in rows}
-        wanting: dict[ChannelId, list[MediaSubscriber]] = {channel_id: [] for channel_id in closed}
+        subscribers_by_channel: dict[ChannelId, list[MediaSubscriber]] = {
+            channel_id: [] for channel_id in closed
+        }
         for row in rows:
             if row["tenant_id"] is not None:
-                wanting[row["channel_id"]].append(
+                subscribers_by_channel[row["channel_id"]].append(
                     MediaSubscriber(TenantId(row["tenant_id"]), row["keeps_protected"], row["room_bytes"])
                 )
         return {
-            channel_id: Terms(is_closed, tuple(wanting[channel_id]))
+            channel_id: Terms(is_closed, tuple(subscribers_by_channel[channel_id]))
             for channel_id, is_closed in closed.items()
         }
 

@@ -146,8 +146,8 @@ class Outbox:
         )
         async with self._transactions.begin() as connection:
             await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
-            recorded = await connection.fetch(DONE, *columns, branch.bit, branch.all_bits)
-            if any(row["is_last"] for row in recorded):
+            finished_rows = await connection.fetch(DONE, *columns, branch.bit, branch.all_bits)
+            if any(row["is_last"] for row in finished_rows):
                 await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
 
     async def release_held(

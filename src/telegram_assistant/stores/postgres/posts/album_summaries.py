@@ -21,7 +21,7 @@ class KnownAlbum:
     """The current state of an album in PostgreSQL."""
 
     revision: int
-    assembled: int
+    assembled_revision: int
     """The newest revision that has a summary."""
     is_closed: bool
     """No more items are expected."""

@@ -26,7 +26,7 @@ class Forwards:
             followed = await in_force(connection)
         policies = followed.policies
         local, provider = (
-            frozenset(channel_id for channel_id, its in policies.items() if its is tier)
+            frozenset(channel_id for channel_id, policy in policies.items() if policy is tier)
             for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
         )
         return Visible(

@@ -198,15 +198,17 @@ class WordSearch:
                 most,
                 budget,
             )
-            some = {
+            matches_by_post = {
                 match.post_id: match
                 for row in rows
                 if row["matched"] is not None and row["rank"] is not None
                 for match in [_match(row)]
             }
             best = (
-                sorted(some.values(), key=lambda match: (-match.rank, -match.posted_at.timestamp()))[:BEST]
-                if some and not related
+                sorted(
+                    matches_by_post.values(), key=lambda match: (-match.rank, -match.posted_at.timestamp())
+                )[:BEST]
+                if matches_by_post and not related
                 else []
             )
             texts = (
@@ -218,7 +220,7 @@ class WordSearch:
                 if best
                 else ()
             )
-        partial = tuple(some.values())
+        partial = tuple(matches_by_post.values())
         if related:
             return Matches((), None, partial)
         end = next((row for row in rows if row["rank"] is None), None)

@@ -49,16 +49,16 @@ class NearTexts:
                 sketches_by_bucket.setdefault(row["bucket"], []).append(
                     Sketch(row["content"], row["bucket"], _numbers(row["sample"]), row["length"])
                 )
-            originals, fresh = [], []
+            originals, new_texts = [], []
             for text in texts:
                 candidates = sketches_by_bucket.setdefault(text.bucket, [])
                 original = original_of(text, candidates)
                 if original is text:
                     candidates.append(text)
-                    fresh.append(text)
+                    new_texts.append(text)
                 originals.append(original.content)
-            if fresh:
-                ordered = sorted(fresh, key=lambda sketch: (sketch.bucket, sketch.content))
+            if new_texts:
+                ordered = sorted(new_texts, key=lambda sketch: (sketch.bucket, sketch.content))
                 samples = [array("I", sketch.sample).tobytes() for sketch in ordered]
                 lengths = [sketch.length for sketch in ordered]
                 await connection.execute(

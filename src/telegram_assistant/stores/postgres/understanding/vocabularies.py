@@ -112,11 +112,13 @@ class Vocabularies:
     ) -> tuple[str, ...]:
         tag_counts = await connection.fetch(COUNT, languages, tags)
         established = [row for row in tag_counts if is_established(Support(row["channels"], row["texts"]))]
-        for state, some in (
+        for state, tag_rows in (
             (TagState.ACTIVE, established),
             (TagState.PROPOSED, [row for row in tag_counts if row not in established]),
         ):
-            columns = [[row[name] for row in some] for name in ("lang", "tag", "topic", "texts", "channels")]
+            columns = [
+                [row[name] for row in tag_rows] for name in ("lang", "tag", "topic", "texts", "channels")
+            ]
             await connection.execute(NOTE, *columns, state.value)
         return tuple(row["tag"] for row in established)
 

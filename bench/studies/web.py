@@ -173,7 +173,7 @@ async def count_queries(client: httpx.AsyncClient, person: ReadingPerson, path: 
 
 def assets_kb() -> float:
     """Our own files, and the scripts and fonts that we carry, as they travel."""
-    files = [STATIC / name for name in ("look.css", "app.js", "icon.svg", "vendor/htmx.min.js")]
+    files = [STATIC / name for name in ("look.css", "app.js", "icon.svg", "icons.svg", "vendor/htmx.min.js")]
     fonts = [STATIC / f"vendor/pt-serif-{script}-700-normal.woff2" for script in ("latin", "cyrillic")]
     texts = sum(len(gzip.compress(file.read_bytes(), COMPRESSION)) for file in files)
     return (texts + sum(len(font.read_bytes()) for font in fonts)) / 1000

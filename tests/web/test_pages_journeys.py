@@ -86,7 +86,13 @@ async def look_at_everything(hands: Hands, world: ReadingWorld) -> None:
 
 
 async def search_and_keep(hands: Hands) -> None:
+    """The box stands on every page of a desktop, and on a phone behind the tab."""
     page = hands.page
+    tab = page.locator(".tabs a[href$='/search']")
+    if await tab.is_visible():
+        await expect(page.locator("#q")).to_be_hidden()
+        await hands.press(tab)
+        await page.wait_for_url("**/search")
     await hands.write(page.locator("#q"), "мост")
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/search?q=*")

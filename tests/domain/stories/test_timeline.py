@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
-from telegram_assistant.domain.stories.timeline import timeline_of
+from telegram_assistant.domain.stories.timeline import place_of_visit, timeline_of
 from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 
 START = datetime(2026, 11, 17, 8, tzinfo=UTC)
@@ -54,3 +54,12 @@ def test_no_post_is_lost_or_repeated() -> None:
     assert sorted(post.post_id for row in rows for post in (row.post, *row.repeats)) == sorted(
         post.post_id for post in story.posts
     )
+
+
+def test_a_visit_lies_between_the_rows_before_and_after_it() -> None:
+    rows = timeline_of(make_story(None, None, None))
+    seen_at = START + timedelta(minutes=1)
+    assert place_of_visit(rows, seen_at) == 2
+    assert place_of_visit(rows[::-1], seen_at) == 1
+    assert place_of_visit(rows, START - timedelta(hours=1)) is None
+    assert place_of_visit((), seen_at) is None

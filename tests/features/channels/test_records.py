@@ -11,7 +11,12 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.differences import difference
 from telegram_assistant.domain.posts.post import Origin, Post
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.channels.records import count_records, load_records, posts_behind_number
+from telegram_assistant.features.channels.records import (
+    count_records,
+    load_record,
+    load_records,
+    posts_behind_number,
+)
 from telegram_assistant.jobs import count_channel_records
 from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.settings import read_settings
@@ -76,6 +81,34 @@ async def test_the_first_channel_and_those_that_take_from_it_are_counted(databas
         taken = await posts_behind_number(relay, RecordFact.TAKEN, stores=app.tenant(tenant_id))
         assert [post.post for post in taken.posts] == [posts[2].id]
         assert taken.posts[0].other == posts[0].id
+
+
+async def test_a_record_names_the_stories_that_the_channel_told_first_and_by_how_much(
+    database: dict[str, str],
+) -> None:
+    async with assemble(read_settings(database)) as app:
+        herald, copyist = sorted([await make_channel(app.system) for _ in range(2)])
+        tenant_id = await follow(app, herald, copyist)
+        posts = [
+            tell(herald, 0, BRIDGE),
+            tell(copyist, 7, BRIDGE),
+            tell(herald, 300, HEATING),
+            tell(copyist, 330, HEATING),
+        ]
+        await app.story_builder.group(await land(app, *posts), now=NOW)
+        stores = app.tenant(tenant_id)
+        assert (await load_record(herald, stores=stores)).first_reports == (), "not counted yet"
+        await count(app, tenant_id, herald, copyist)
+        reports = (await load_record(herald, stores=stores)).first_reports
+        assert [(report.post, report.next_post, report.lead) for report in reports] == [
+            (posts[2].id, posts[3].id, timedelta(minutes=30)),
+            (posts[0].id, posts[1].id, timedelta(minutes=7)),
+        ]
+        assert reports[0].headline.startswith("Котельная на Портовой улице Камнегорска остановилась")
+        assert (await load_record(copyist, stores=stores)).first_reports == ()
+        await stores.followed.leave(copyist)
+        (unseen, _) = (await load_record(herald, stores=stores)).first_reports
+        assert (unseen.next_channel, unseen.lead) == ("", None), "the tenant no longer sees the next post"
 
 
 async def test_what_another_tenant_sees_counts_for_nothing(database: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory, stories_of
-from telegram_assistant.features.stories.telling import summary_of, tell
+from telegram_assistant.features.stories.telling import newest_state_of, summary_of, tell
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 CLOSED = "Мост в Ольхове закрыли до апреля.\n\nГрузовики едут в объезд через Туманск."
@@ -49,3 +49,28 @@ def test_a_story_that_is_only_told_again_keeps_its_headline() -> None:
         "",
         None,
     )
+
+
+def newest_text(*texts: str) -> tuple[str, int] | None:
+    """What the story says last, and the number of the post that says it."""
+    whole = story(*texts)
+    summary = summary_of(whole)
+    assert summary is not None
+    newest = newest_state_of(whole, summary)
+    return newest and (newest.sentence.text, newest.posts[0].channel_id)
+
+
+def test_the_newest_state_is_the_change_or_what_was_added_after_it() -> None:
+    assert newest_text(CLOSED, REPEATED, REOPENED) == (REOPENED, 3)
+    added = "Губернатор пообещал жителям Ольхова второй мост через десять лет."
+    assert newest_text(CLOSED, REPEATED, REOPENED, added) == (added, 4)
+
+
+def test_a_lead_from_before_the_change_is_not_the_newest_state() -> None:
+    assert newest_text(f"{CLOSED} Осмотр опор моста нашёл 12 трещин.", REOPENED) == (REOPENED, 2)
+    behind = "По мосту в Ольхове пустили 40 автобусов."
+    assert newest_text(CLOSED, f"{REOPENED} {behind}") == (behind, 2)
+
+
+def test_a_story_that_is_only_told_again_has_no_newest_state() -> None:
+    assert newest_text(CLOSED, REPEATED) is None

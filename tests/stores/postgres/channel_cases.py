@@ -163,8 +163,8 @@ async def _keep_records(stores: TenantStores, world: World) -> set[ChannelId]:
     own = set(await stores.records.some(world.channels))
     behind = {
         post.post.channel_id
-        for record in records
-        for post in await stores.records.posts_behind(record, RecordFact.CORRECTED, limit=5)
+        for channel_id in world.channels
+        for post in (await stores.records.with_posts(channel_id, RecordFact.CORRECTED, limit=5))[1]
     }
     await stores.records.keep([], [])
     assert behind == own
@@ -184,7 +184,7 @@ CHANNEL_METHODS: dict[str, Case] = {
     "records.find_edits": _find_edits,
     "records.keep": _keep_records,
     "records.some": _keep_records,
-    "records.posts_behind": _keep_records,
+    "records.with_posts": _keep_records,
     "habits.due_channels": _due_channels,
     "habits.recent_texts": _recent_texts,
     "habits.keep": _keep_habits,

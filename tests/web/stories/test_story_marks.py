@@ -10,7 +10,7 @@ from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 from tests.web.story_posts import BRIDGE, BRIDGE_TOO, MORE, make_channels, tell
 
-ROW = r'<div class="marks" id="marks-{channel}-{message}">.*?</details>'
+ROW = r'<div class="marks" id="marks-{channel}-{message}">.*?</div>'
 
 
 def read_pressed(page: str, story: PostId) -> list[str]:

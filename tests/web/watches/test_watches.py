@@ -7,8 +7,10 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
+from telegram_assistant.web.charts.watches import HEIGHT, draw_days
 from testkit.factories import make_channel, make_page, make_post, make_subscription
 from testkit.web_clients import Browser
+from tests.conftest import Admin
 
 
 async def follow(app: App, tenant_id: TenantId) -> ChannelId:
@@ -70,6 +72,35 @@ async def test_alerts_stand_by_the_day_of_the_event_with_their_words_marked_and_
     assert "Второй <mark>мост</mark> закрыт." in inbox
     assert "The post has: мостах, мост." in inbox
     assert "2 alerts" in inbox
+
+
+async def test_each_watch_shows_its_alerts_of_the_last_seven_days_day_by_day(
+    app: App, owner: Browser, tenant_id: TenantId, admin: Admin
+) -> None:
+    channel_id, now = await follow(app, tenant_id), datetime.now(UTC)
+    for name, query in (("Bridge", "мост"), ("Snow", "снег")):
+        await owner.open("./watches/new")
+        await owner.submit("./watches", name=name, query=query)
+    for number, days in enumerate((0, 0, 6, 9), start=1):
+        await post(app, channel_id, number, "Мост закрыт", now + timedelta(seconds=number))
+        await admin.execute(
+            "UPDATE alerts SET happened_at = now() - $1::interval WHERE tenant_id = $2 AND message = $3",
+            timedelta(days=days, minutes=1),
+            tenant_id,
+            number,
+        )
+    (bridge, snow) = await app.tenant(tenant_id).watches.all()
+    assert (bridge.recent_days, bridge.recent) == ((1, 0, 0, 0, 0, 0, 2), 3)
+    assert snow.recent_days == (0,) * 7
+    beside = (await owner.open("./alerts")).text.partition("<aside")[2]
+    assert 'aria-label="3 alerts in seven days, day by day: 1, 0, 0, 0, 0, 0, 2"' in beside
+    assert 'aria-label="0 alerts in seven days, day by day: 0, 0, 0, 0, 0, 0, 0"' in beside
+    assert beside.count('<rect class="newest"') == 2
+
+
+def test_bars_of_all_watches_have_one_scale_and_a_single_alert_is_seen() -> None:
+    assert [bar.height for bar in draw_days((0, 1, 50, 100), highest=100)] == [1, 4, HEIGHT // 2, HEIGHT]
+    assert [bar.height for bar in draw_days((0, 0), highest=0)] == [1, 1]
 
 
 async def test_posts_of_one_story_are_one_line_of_the_inbox(

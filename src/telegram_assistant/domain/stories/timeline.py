@@ -1,7 +1,8 @@
 """The posts of a story in order of publication, each with its forwards and copies folded under it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
@@ -41,6 +42,14 @@ def timeline_of(story: VisibleStory) -> tuple[TimelineRow, ...]:
         for post in entries.values()
         if post.post_id in repeats
     )
+
+
+def place_of_visit(rows: Sequence[TimelineRow], seen_at: datetime) -> int | None:
+    """The number of the first row on the other side of a visit, in the order of the rows; None if all rows
+    are on one side.
+    """
+    is_later = [row.post.posted_at > seen_at for row in rows]
+    return is_later.index(not is_later[0]) if len(set(is_later)) > 1 else None
 
 
 def _original_of(post: VisiblePost, story: VisibleStory, by_id: dict[PostId, VisiblePost]) -> VisiblePost:

@@ -13,6 +13,8 @@ from telegram_assistant.reasons import Reason
 MAX_NAME_LETTERS = 100
 MAX_SILENT_HOURS = 24 * 90
 MAX_STORY_POSTS = 10_000
+RECENT_DAYS = 7
+"""For so many days back the alerts of a watch are counted day by day."""
 
 
 class WatchKind(StrEnum):
@@ -107,8 +109,13 @@ class Watch:
     alerts: int = 0
     """How many alerts it has raised."""
     unread: int = 0
-    recent: int = 0
-    """How many alerts it has raised about the last seven days."""
+    recent_days: tuple[int, ...] = (0,) * RECENT_DAYS
+    """How many alerts it has raised about each of the last seven times 24 hours, the newest at the end."""
+
+    @property
+    def recent(self) -> int:
+        """How many alerts it has raised about the last seven days."""
+        return sum(self.recent_days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

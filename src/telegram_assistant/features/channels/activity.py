@@ -13,6 +13,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.channels.channels import get_followed
 from telegram_assistant.features.channels.coverage import FullCoverage, load_coverage
 from telegram_assistant.features.channels.overview import health_of
+from telegram_assistant.features.channels.records import FirstReport, load_first_reports
 from telegram_assistant.features.posts.changes import DescribedChange, load_changes
 from telegram_assistant.stores.postgres.channels.activity import OpeningAccount
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
@@ -37,6 +38,8 @@ class ActiveChannel:
     """Other channels of its owner."""
     record: ChannelRecord | None = None
     """None: not counted yet."""
+    first_reports: tuple[FirstReport, ...] = ()
+    """The newest stories that it told first."""
     changes: tuple[DescribedChange, ...] = ()
     """The newest edits and deletions, without those of the spelling alone."""
     spelling_changes: int = 0
@@ -50,10 +53,10 @@ async def channel_with_activity(
     channel = await get_followed(channel_id, followed=stores.followed)
     if not channel.active:
         return ActiveChannel(channel, health_of(channel, None, now), None, None, ())
-    coverage, around, records, changes = await asyncio.gather(
+    coverage, around, (record, first_reports), changes = await asyncio.gather(
         load_coverage(channel_id, stores=stores),
         stores.activity.load_activity(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now),
-        stores.records.some([channel_id]),
+        load_first_reports(channel_id, stores=stores),
         load_changes(channel_id, stores=stores, since=now - CHANGES, limit=MAX_CHANGES),
     )
     health = health_of(channel, coverage.channel, now)
@@ -65,7 +68,8 @@ async def channel_with_activity(
         around.activity,
         around.accounts,
         around.sisters,
-        records.get(channel_id),
+        record,
+        first_reports,
         tuple(meant[:SHOWN_CHANGES]),
         len(changes) - len(meant),
     )

@@ -17,9 +17,10 @@ from telegram_assistant.domain.channels.record import (
     pairs_of_owners,
     tellers_of,
 )
-from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.channels.channels import get_followed
+from telegram_assistant.features.stories.telling import first_sentence
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.channels.records import PostBehindNumber
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -31,6 +32,8 @@ STORIES_AT_ONCE = 100
 CHANNELS_AT_ONCE = 20
 MAX_LISTED = 200
 """Posts behind one number that are listed, the newest."""
+MAX_FIRST_REPORTS = 10
+"""Stories that a channel told first that stand beside its record, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,33 @@ class RecordPosts:
     record: ChannelRecord | None
     """None: not counted yet."""
     posts: tuple[PostBehindNumber, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstReport:
+    """A story that a channel told before the channels of all other owners, as the tenant sees it now."""
+
+    post: PostId
+    headline: str
+    """The first sentence of the first post; empty for a picture."""
+    posted_at: datetime
+    deleted_at: datetime | None
+    next_post: PostId | None
+    """The first post of another owner."""
+    next_channel: str
+    """Empty if the tenant does not see it."""
+    lead: timedelta | None
+    """How much earlier the channel was; None if the tenant does not see the next post."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullRecord:
+    """The record of a channel, with the newest stories that it told first."""
+
+    channel: FollowedChannel
+    record: ChannelRecord | None
+    """None: not counted yet."""
+    first_reports: tuple[FirstReport, ...]
 
 
 async def count_records(*, stores: TenantStores, now: datetime) -> int:
@@ -78,22 +108,46 @@ async def load_records(
     return await stores.records.some(channels) if channels else {}
 
 
-async def load_record(
+async def load_record(channel_id: ChannelId, *, stores: TenantStores) -> FullRecord:
+    """Raises Missing if the tenant does not follow the channel."""
+    channel, (record, reports) = await asyncio.gather(
+        get_followed(channel_id, followed=stores.followed),
+        load_first_reports(channel_id, stores=stores),
+    )
+    return FullRecord(channel, record, reports)
+
+
+async def load_first_reports(
     channel_id: ChannelId, *, stores: TenantStores
-) -> tuple[FollowedChannel, ChannelRecord | None]:
-    """Raises Missing if the tenant does not follow the channel; no record: not counted yet."""
-    channel = await get_followed(channel_id, followed=stores.followed)
-    return channel, (await stores.records.some([channel_id])).get(channel_id)
+) -> tuple[ChannelRecord | None, tuple[FirstReport, ...]]:
+    """The record of a channel, and the newest stories that it told first; None and none if it was not
+    counted yet.
+    """
+    record, posts = await stores.records.with_posts(channel_id, RecordFact.FIRST, limit=MAX_FIRST_REPORTS)
+    return record, tuple(_first_report(post) for post in posts)
 
 
 async def posts_behind_number(
     channel_id: ChannelId, fact: RecordFact, *, stores: TenantStores, limit: int = MAX_LISTED
 ) -> RecordPosts:
     """Raises Missing if the tenant does not follow the channel."""
-    channel, record = await load_record(channel_id, stores=stores)
-    if record is None:
-        return RecordPosts(channel, None, ())
-    return RecordPosts(channel, record, await stores.records.posts_behind(record, fact, limit=limit))
+    channel, (record, posts) = await asyncio.gather(
+        get_followed(channel_id, followed=stores.followed),
+        stores.records.with_posts(channel_id, fact, limit=limit),
+    )
+    return RecordPosts(channel, record, posts)
+
+
+def _first_report(post: PostBehindNumber) -> FirstReport:
+    return FirstReport(
+        post=post.post,
+        headline=first_sentence(post.text),
+        posted_at=post.posted_at,
+        deleted_at=post.deleted_at,
+        next_post=post.other,
+        next_channel=post.other_title,
+        lead=None if post.other_at is None else post.other_at - post.posted_at,
+    )
 
 
 def _read_stories(material: StoryMaterial, since: datetime) -> StoryFacts:

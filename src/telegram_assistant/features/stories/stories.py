@@ -14,7 +14,13 @@ from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.features.stories.news import tells_news
-from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
+from telegram_assistant.features.stories.telling import (
+    NewestState,
+    StoryTelling,
+    newest_state_of,
+    summary_of,
+    tell,
+)
 from telegram_assistant.features.stories.writing import SummaryMaterial, load_known_summaries, load_materials
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
@@ -133,6 +139,11 @@ class FullStory:
     changes: tuple[TextChange, ...]
     """In the order in which they were noticed."""
     pictures: tuple[DistinctPicture, ...]
+
+    @property
+    def newest_state(self) -> NewestState | None:
+        """None if nothing new was said after the first reports."""
+        return None if self.summary is None else newest_state_of(self.story, self.summary)
 
     @property
     def incomplete(self) -> tuple[StoryChannel, ...]:

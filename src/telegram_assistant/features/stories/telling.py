@@ -140,6 +140,36 @@ def _shorten_sentence(sentence: str) -> str:
     return sentence[:MAX_HEADLINE].rsplit(" ", 1)[0].rstrip(" ,;:–—-(«") + "…"
 
 
+@dataclass(frozen=True, slots=True)
+class NewestState:
+    """The newest thing that a story says."""
+
+    sentence: CitedSentence
+    posts: tuple[VisiblePost, ...]
+    """Those that say it, the one whose words it has first."""
+
+    @property
+    def posted_at(self) -> datetime:
+        return self.posts[0].posted_at
+
+
+def newest_state_of(story: VisibleStory, summary: StorySummary) -> NewestState | None:
+    """The newest of what changed the state and what was said last. A changed state is told by the lead, if
+    that is as new. None if nothing new was said after the first reports.
+    """
+    posts = {post.post_id: post for post in story.posts}
+    latest, state_at = summary.latest, summary.state_at
+    if latest is not None and (state_at is None or latest.posted_at >= state_at):
+        sentence = CitedSentence(latest.text, latest.posts)
+    elif state_at is not None:
+        lead = summary.lead
+        is_new = lead is not None and posts[lead.posts[0]].posted_at >= state_at
+        sentence = lead if lead is not None and is_new else summary.headline
+    else:
+        return None
+    return NewestState(sentence, tuple(posts[post_id] for post_id in sentence.posts))
+
+
 def words_of(post: VisiblePost) -> str:
     """The first sentence of a post, for a line of a list."""
     return first_sentence(post.own_text)

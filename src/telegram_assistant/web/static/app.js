@@ -27,6 +27,13 @@ function go(step) {
 
 const press = (name) => (current() ?? document.querySelector("main article[data-post]") ?? document.querySelector("main"))?.querySelector(`[data-act=${name}]`)?.click();
 
+// A narrow page has the search box on the page of the search alone.
+function search() {
+  const box = document.getElementById("q");
+  if (box?.checkVisibility()) box.focus();
+  else if (document.body.dataset.base) location.assign(`${document.body.dataset.base}/search`);
+}
+
 const keys = {
   j: () => go(1),
   k: () => go(-1),
@@ -37,7 +44,7 @@ const keys = {
   f: () => press("follow"),
   m: () => press("mute"),
   u: () => document.querySelector("[data-act=undo]")?.click(),
-  "/": () => document.getElementById("q")?.focus(),
+  "/": search,
   "?": () => document.getElementById("keys")?.showModal(),
 };
 

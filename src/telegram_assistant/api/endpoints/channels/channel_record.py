@@ -12,7 +12,7 @@ from telegram_assistant.api.schemas import ChannelNumber, ResponseModel
 from telegram_assistant.domain.channels.record import ChannelRecord, RecordFact
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.channels.records import load_record, posts_behind_number
+from telegram_assistant.features.channels.records import FirstReport, load_record, posts_behind_number
 from telegram_assistant.stores.postgres.channels.records import PostBehindNumber
 
 area = Area(
@@ -35,6 +35,16 @@ RECORD_EXAMPLE = {
     "denied": 1,
 }
 
+FIRST_REPORT_EXAMPLE = {
+    "post_id": "1234567890/593",
+    "headline": "The bridge is closed.",
+    "posted_at": "2026-11-14T07:52:05Z",
+    "deleted_at": None,
+    "next_post_id": "1234567891/88",
+    "next_channel": "On the road",
+    "lead_seconds": 2335.0,
+}
+
 
 class RecordCountsResponse(ResponseModel):
     """The numbers of a record. There is no total score."""
@@ -52,12 +62,29 @@ class RecordCountsResponse(ResponseModel):
     denied: int = Field(description="Posts about which another channel later reported a denial.")
 
 
+class FirstReportResponse(ResponseModel):
+    """A story that the channel told before the channels of all other owners."""
+
+    post_id: str
+    headline: str = Field(description="The first sentence of the post; empty for a picture.")
+    posted_at: datetime
+    deleted_at: datetime | None
+    next_post_id: str | None = Field(description="The first post of another owner.")
+    next_channel: str = Field(description="Empty if you do not see it.")
+    lead_seconds: float | None = Field(
+        description="How much earlier the channel was; null if you do not see the next post."
+    )
+
+
 class ChannelRecordResponse(ResponseModel):
     """A channel and its record; null until it was counted."""
 
     channel_id: int
     title: str
     record: RecordCountsResponse | None
+    first_reports: list[FirstReportResponse] = Field(
+        description="The newest stories that it told first, at most 10."
+    )
 
 
 class RecordedPostResponse(ResponseModel):
@@ -85,15 +112,24 @@ class RecordedPostsResponse(ResponseModel):
 @area.get(
     "/channels/{channel_id}/record",
     scope=KeyScope.READ,
-    example={"channel_id": 1234567890, "title": "City news", "record": RECORD_EXAMPLE},
+    example={
+        "channel_id": 1234567890,
+        "title": "City news",
+        "record": RECORD_EXAMPLE,
+        "first_reports": [FIRST_REPORT_EXAMPLE],
+    },
 )
 async def get_channel_record(context: Context, channel_id: ChannelNumber) -> ChannelRecordResponse:
-    """Get the record of a followed channel over the last 30 days, counted once a day."""
-    channel, record = await load_record(ChannelId(channel_id), stores=context.stores)
+    """Get the record of a followed channel over the last 30 days, counted once a day.
+
+    Beside the numbers stand the newest stories that it told first.
+    """
+    full = await load_record(ChannelId(channel_id), stores=context.stores)
     return ChannelRecordResponse(
-        channel_id=channel.channel_id,
-        title=channel.title,
-        record=None if record is None else _counts(record),
+        channel_id=full.channel.channel_id,
+        title=full.channel.title,
+        record=None if full.record is None else _counts(full.record),
+        first_reports=[_first_report(report) for report in full.first_reports],
     )
 
 
@@ -139,6 +175,18 @@ def _counts(record: ChannelRecord) -> RecordCountsResponse:
         edited=record.edited,
         deleted=record.deleted,
         denied=record.denied,
+    )
+
+
+def _first_report(report: FirstReport) -> FirstReportResponse:
+    return FirstReportResponse(
+        post_id=str(report.post),
+        headline=report.headline,
+        posted_at=report.posted_at,
+        deleted_at=report.deleted_at,
+        next_post_id=None if report.next_post is None else str(report.next_post),
+        next_channel=report.next_channel,
+        lead_seconds=None if report.lead is None else report.lead.total_seconds(),
     )
 
 

@@ -47,6 +47,7 @@ EXAMPLE = {
     "alerts": 14,
     "unread": 2,
     "recent": 3,
+    "recent_days": [0, 1, 0, 0, 2, 0, 0],
 }
 PREVIEW_EXAMPLE = {
     "days": 30,
@@ -138,6 +139,9 @@ class WatchResponse(ResponseModel):
     alerts: int
     unread: int
     recent: int
+    recent_days: list[int] = Field(
+        description="`recent` by the last seven times 24 hours, the newest at the end."
+    )
 
 
 class WatchesResponse(ResponseModel):
@@ -280,6 +284,7 @@ def watch_response(watch: Watch) -> WatchResponse:
         alerts=watch.alerts,
         unread=watch.unread,
         recent=watch.recent,
+        recent_days=list(watch.recent_days),
     )
 
 

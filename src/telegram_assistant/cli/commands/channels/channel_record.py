@@ -1,18 +1,22 @@
 """`tga channels record`: what a channel was first with, took from others, corrected, changed and deleted."""
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
 from telegram_assistant.api.endpoints.channels.channel_record import (
     ChannelRecordResponse,
+    FirstReportResponse,
     get_channel_record,
 )
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.cli.endpoints import show_endpoint
-from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.environment import console, zone_here
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features.channels.channels import find_followed
 
@@ -46,3 +50,19 @@ def _print_record(channel: ChannelRecordResponse) -> None:
         f"since {record.since:%Y-%m-%d}, counted {record.counted_at:%Y-%m-%d %H:%M} UTC",
     ):
         console.print(Text(sentence))
+    if channel.first_reports:
+        _print_first_reports(channel.first_reports)
+
+
+def _print_first_reports(reports: Sequence[FirstReportResponse]) -> None:
+    table = Table("first at", "story", "post", "next", "ahead by", box=None)
+    for report in reports:
+        table.add_row(
+            f"{report.posted_at.astimezone(zone_here()):%Y-%m-%d %H:%M}",
+            Text(report.headline),
+            report.post_id,
+            Text(report.next_channel or "–"),
+            "–" if report.lead_seconds is None else str(timedelta(seconds=round(report.lead_seconds))),
+        )
+    console.print()
+    console.print(table)

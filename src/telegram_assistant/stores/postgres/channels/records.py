@@ -231,21 +231,23 @@ class ChannelRecords:
             rows = await connection.fetch(RECORDS, None if channels is None else list(channels))
         return {ChannelId(row["channel_id"]): _record(row) for row in rows}
 
-    async def posts_behind(
-        self, record: ChannelRecord, fact: RecordFact, *, limit: int
-    ) -> tuple[PostBehindNumber, ...]:
-        """The posts that a number of the record counts, newest first."""
+    async def with_posts(
+        self, channel_id: ChannelId, fact: RecordFact, *, limit: int
+    ) -> tuple[ChannelRecord | None, tuple[PostBehindNumber, ...]]:
+        """The record of a channel, and the posts that a number of it counts, newest first; no record and no
+        posts if it was not counted yet.
+        """
         numbered = STORED if fact in STORED_FACTS else NUMBERED[fact]
         async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(RECORDS, [channel_id])
+            if row is None:
+                return None, ()
+            record = _record(row)
+            window = record.since, record.counted_at
             rows = await connection.fetch(
-                BEHIND.format(numbered=numbered),
-                record.channel_id,
-                record.since,
-                record.counted_at,
-                limit,
-                fact.value,
+                BEHIND.format(numbered=numbered), channel_id, *window, limit, fact.value
             )
-        return tuple(_behind(record.channel_id, row) for row in rows)
+        return record, tuple(_behind(channel_id, row) for row in rows)
 
 
 NUMBERED = {RecordFact.TAKEN: TAKEN, RecordFact.EDITED: EDITED, RecordFact.DELETED: DELETED}

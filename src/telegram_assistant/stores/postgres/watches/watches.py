@@ -7,6 +7,7 @@ import asyncpg
 
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.domain.watches.watch import (
+    RECENT_DAYS,
     TOO_WIDE,
     AlertSeverity,
     QuietHours,
@@ -159,7 +160,7 @@ def _watch(row: asyncpg.Record) -> Watch:
         created_at=row["created_at"],
         paused_at=row["paused_at"],
         alerts=row["alerts"],
-        recent=row["recent"],
+        recent_days=tuple(row["recent_days"]),
         unread=row["unread"],
     )
 
@@ -174,11 +175,18 @@ GIVEN = (
     "$15, $16, $17::uuid[]"
 )
 
-LIST = """
-SELECT w.*, coalesce(a.alerts, 0) AS alerts, coalesce(a.unread, 0) AS unread, coalesce(a.recent, 0) AS recent
+ALERTS_OF_A_DAY = ", ".join(
+    f"count(*) FILTER (WHERE happened_at > now() - interval '{days} days'"
+    + (f" AND happened_at <= now() - interval '{days - 1} days')" if days > 1 else ")")
+    for days in range(RECENT_DAYS, 0, -1)
+)
+
+LIST = f"""
+SELECT w.*, coalesce(a.alerts, 0) AS alerts, coalesce(a.unread, 0) AS unread,
+    coalesce(a.recent_days, array_fill(0::bigint, ARRAY[{RECENT_DAYS}])) AS recent_days
 FROM watches w LEFT JOIN (
     SELECT watch_id, count(*) AS alerts, count(*) FILTER (WHERE seen_at IS NULL) AS unread,
-        count(*) FILTER (WHERE happened_at > now() - interval '7 days') AS recent FROM alerts
+        ARRAY[{ALERTS_OF_A_DAY}] AS recent_days FROM alerts
     GROUP BY watch_id) a USING (watch_id)
 WHERE $1::uuid IS NULL OR w.watch_id = $1 ORDER BY lower(w.name), w.watch_id
 """

@@ -24,6 +24,7 @@ NEWEST_POSTS = 5
 SHOWN_GAPS = 20
 FORWARDS = 40
 SIMILAR = 5
+FIRST_REPORTS = 3
 
 
 async def show(view: TenantView) -> Content:
@@ -49,6 +50,7 @@ async def show(view: TenantView) -> Content:
     week, ledger = draw_week(full.activity.hours), full.coverage.ledger if full.coverage else None
     return {
         **content,
+        "first_reports": full.first_reports[:FIRST_REPORTS],
         "strip": draw_coverage(ledger) if ledger and ledger.newest_id >= ledger.floor_id else None,
         "gaps": ledger.gaps[:SHOWN_GAPS] if ledger else (),
         "fill_time": least_fill_time(full.coverage.channel.missing_ids) if full.coverage else None,

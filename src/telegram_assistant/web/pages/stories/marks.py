@@ -6,7 +6,6 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.stories.marks import Mark
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.digests.interests import feedback_of
 from telegram_assistant.features.stories.marks import (
     latest_mark,
     mark_story,
@@ -18,7 +17,7 @@ from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go, 
 
 
 async def change(view: TenantView) -> Content | Response:
-    """The actions of the story again and a note for a script, the page for everybody else."""
+    """The marks of the story again and a note for a script, the page for everybody else."""
     if view.text("mark") not in set(Mark):
         raise Rejected(FORM_DAMAGED)
     post_id, mark, back = view.post_id(), Mark(view.text("mark")), own_path(view.text("back"), "")
@@ -28,16 +27,13 @@ async def change(view: TenantView) -> Content | Response:
     )
     if not view.is_fragment:
         return go(back or view.url(f"/story/{post_id}"))
-    story, (marks, opinions) = await asyncio.gather(
+    story, (marks, _) = await asyncio.gather(
         visible_story(post_id, stores=view.stores),
         marks_and_feedback(marks=view.own.story_marks),
     )
     return {
         "story": story,
         "marks": marks,
-        "said": feedback_of(story, opinions),
-        "mark": mark,
         "just_marked": None if is_undone else latest_mark(marks, now=view.now),
-        "is_flat": view.text("flat") == "yes",
         "back": back,
     }

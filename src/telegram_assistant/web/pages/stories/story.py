@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from telegram_assistant.domain.stories.timeline import timeline_of
+from telegram_assistant.domain.stories.timeline import place_of_visit, timeline_of
 from telegram_assistant.features.digests.interests import feedback_of
 from telegram_assistant.features.feed.person_feed import begin_visit
 from telegram_assistant.features.stories import stories
@@ -69,11 +69,15 @@ async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason 
     )
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
     numbers = {post.post_id: places[post.entry] for post in full.story.posts}
+    newest_state = full.newest_state
+    texts_above = {full.telling.headline, newest_state.sentence.text if newest_state else ""}
     known_sentences = [
         sentence
         for sentence in (full.summary.known if full.summary else ())
-        if sentence.text != full.telling.headline
+        if sentence.text not in texts_above
     ]
+    is_oldest_first = view.query("order") == "oldest"
+    rows = timeline_of(full.story)[:: 1 if is_oldest_first else -1]
     return {
         "came_from": view.came_from(),
         "full": full,
@@ -83,7 +87,10 @@ async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason 
         "just_marked": latest_mark(marks, now=view.now),
         "known": known_sentences,
         "numbers": numbers,
-        "rows": [(row, words_of(row.post)) for row in timeline_of(full.story)],
+        "newest_state": newest_state,
+        "rows": [(row, words_of(row.post)) for row in rows],
+        "is_oldest_first": is_oldest_first,
+        "visit_place": place_of_visit(rows, visit.before_at) if visit.before_at else None,
         "channels": {post.post_id: post.channel for post in full.story.posts},
         "shown_rows": SHOWN_ROWS,
         "spread": draw_spread(full.story, seen_at=visit.before_at),

@@ -1,20 +1,24 @@
 """The inbox of alerts: a line each, by the day of what has happened, with its post as it is now."""
 
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from itertools import groupby
 
 from starlette.responses import Response
 
-from telegram_assistant.domain.watches.watch import AlertKind
+from telegram_assistant.domain.watches.watch import AlertKind, Watch
 from telegram_assistant.features.watches.alerts import find_alert, link_of_alert, see_alerts
 from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.features.watches.inbox import InboxLine, read_inbox
 from telegram_assistant.features.watches.watches import list_watches
+from telegram_assistant.web.charts.watches import DayBar, draw_days
 from telegram_assistant.web.cursors import read_moment_cursor, write_moment_cursor
 from telegram_assistant.web.views import Content, TenantView, go, moment_of, uuid_of
 
 ALERTS_PER_PAGE = 30
+WATCHES_BESIDE = 20
+"""Those with the most alerts of the last days."""
 
 
 async def show(view: TenantView) -> Content:
@@ -28,18 +32,27 @@ async def show(view: TenantView) -> Content:
         after=read_moment_cursor(view.query("after")),
     )
     raised_until = page.raised_until
+    watches = await list_watches(stores=view.stores)
     return {
         "days": [
             (day, [(line, headline_of(line.alert), link_of_alert(line.alert)) for line in lines])
             for day, lines in groupby(page.lines, key=partial(_day_of, view))
         ],
         "next": write_moment_cursor(page.next),
-        "watches": await list_watches(stores=view.stores),
+        "watches": watches,
+        "busiest": _draw_busiest(watches),
         "watch_id": watch_id,
         "is_all": is_all,
         "until": raised_until.isoformat() if raised_until else "",
         "today": view.now.astimezone(view.zone).date(),
     }
+
+
+def _draw_busiest(watches: Sequence[Watch]) -> list[tuple[Watch, tuple[DayBar, ...]]]:
+    """The watches with the most alerts of the last seven days, drawn to one scale."""
+    busiest = sorted(watches, key=lambda watch: -watch.recent)[:WATCHES_BESIDE]
+    highest = max((max(watch.recent_days) for watch in busiest), default=0)
+    return [(watch, draw_days(watch.recent_days, highest=highest)) for watch in busiest]
 
 
 def _day_of(view: TenantView, line: InboxLine) -> date:

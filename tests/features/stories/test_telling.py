@@ -52,12 +52,12 @@ def test_a_story_that_is_only_told_again_keeps_its_headline() -> None:
 
 
 def newest_text(*texts: str) -> tuple[str, int] | None:
-    """What the story says last, and the number of the post that says it."""
+    """The newest state that the story tells, and the number of the post that says it."""
     whole = story(*texts)
     summary = summary_of(whole)
     assert summary is not None
     newest = newest_state_of(whole, summary)
-    return newest and (newest.sentence.text, newest.posts[0].channel_id)
+    return None if newest is None else (newest.sentence.text, newest.posts[0].channel_id)
 
 
 def test_the_newest_state_is_the_change_or_what_was_added_after_it() -> None:

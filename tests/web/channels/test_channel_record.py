@@ -8,7 +8,7 @@ from telegram_assistant.features.channels.records import count_records
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.web_clients import Browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import BRIDGE, BRIDGE_TOO, make_channels, tell
+from tests.web.story_posts import BRIDGE, BRIDGE_TOO, make_channels, tell
 
 
 async def test_a_channel_shows_the_stories_it_told_first_and_how_much_earlier(

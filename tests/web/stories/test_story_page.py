@@ -8,8 +8,8 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.stories import store_story
 from testkit.web_clients import Browser
 from tests.conftest import Admin
-from tests.web.digests.test_digests import make_channels, tell
 from tests.web.stories.test_stories import BRIDGE, bridge, land_story_post
+from tests.web.story_posts import make_channels, tell
 
 CLOSED = "Мост в Ольхове закрыли до апреля.\n\nГрузовики едут в объезд через Туманск."
 REPEATED = "В Ольхове до апреля закрыт мост, объезд идёт через Туманск."

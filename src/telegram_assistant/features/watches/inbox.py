@@ -98,9 +98,9 @@ def make_line(alert: Alert) -> InboxLine:
     return InboxLine(alert, headline, text, tuple(dict.fromkeys(marked)))
 
 
-def _place_of_headline(sentences: list[str], words: Sequence[str]) -> int:
+def _place_of_headline(sentences: Sequence[str], words: Sequence[str]) -> int:
     """Of the first sentence with a word of the watch, or that is no opening."""
-    openings = len(sentences) - len(without_openings(sentences))
+    openings = len(sentences) - len(without_openings(list(sentences)))
     return next(
         (
             place

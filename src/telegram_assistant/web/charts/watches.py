@@ -13,7 +13,7 @@ MIN_HEIGHT, MIN_COUNTED_HEIGHT = 1, 4
 
 @dataclass(frozen=True, slots=True)
 class DayBar:
-    """A day: where its bar stands, and how high it is."""
+    """The bar of a day: its place and its height."""
 
     x: int
     y: int

@@ -21,7 +21,7 @@ SHOWN_CHANNELS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class DayBar:
+class CostBar:
     """The cost of one day, as a bar: its place and height in percent of the chart."""
 
     day: date
@@ -125,14 +125,14 @@ def _read_cursor(view: TenantView) -> ChannelId | None:
     return ChannelId(_number(view.query("after"))) if view.query("after") else None
 
 
-def _bars(lines: Iterable[UsageLine], *, first: date, last: date) -> tuple[DayBar, ...]:
+def _bars(lines: Iterable[UsageLine], *, first: date, last: date) -> tuple[CostBar, ...]:
     cost = _sums((line.day, line.micro) for line in lines)
     count, highest = (last - first).days + 1, max(cost.values(), default=0)
     if not highest:
         return ()
     days = [first + timedelta(days=number) for number in range(count)]
     return tuple(
-        DayBar(
+        CostBar(
             day, cost.get(day, 0), round(100 * number / count, 2), round(100 * cost.get(day, 0) / highest, 2)
         )
         for number, day in enumerate(days)

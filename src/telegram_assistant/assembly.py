@@ -155,8 +155,10 @@ class App(ApiApp):
         """Everything that stages may request by name: system stores, and the fields that requests
         do not have. Accounts are not among them.
         """
-        own = {field.name for field in fields(self)} - {field.name for field in fields(ApiApp)} - {"ingest"}
-        return _values_of(self.system) | {name: getattr(self, name) for name in own}
+        own_names = (
+            {field.name for field in fields(self)} - {field.name for field in fields(ApiApp)} - {"ingest"}
+        )
+        return _values_of(self.system) | {name: getattr(self, name) for name in own_names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,10 +256,10 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
     for role in running:
         role.stopping.set()
         if role.loops:
-            _, late = await asyncio.wait(
+            _, late_tasks = await asyncio.wait(
                 role.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time())
             )
-            for task in late:
+            for task in late_tasks:
                 log.warning(
                     "cut_off",
                     role=role.name.value,

@@ -88,8 +88,8 @@ async def trouble(
 async def has_a_lease_of_middle_age(crew: Installation, name: str) -> bool:
     """A new one would cost the whole time that is allowed; an old one may become new in the last moment."""
     query = "SELECT extract(epoch FROM lease_until - now()) FROM telegram_accounts WHERE account_id = $1"
-    seconds_left = float(await crew.admin.fetchval(query, crew.accounts[name]))
-    return LEASE_SECONDS - 15 < seconds_left < LEASE_SECONDS - 8
+    remaining_seconds = float(await crew.admin.fetchval(query, crew.accounts[name]))
+    return LEASE_SECONDS - 15 < remaining_seconds < LEASE_SECONDS - 8
 
 
 async def test_who_is_told_to_stop_lands_what_it_has_in_hand_and_hands_its_account_over_at_once(

@@ -150,7 +150,7 @@ async def test_a_line_hangs_up_before_the_lease_is_over_although_nobody_asks(
         await line.ask(NEAREST)
         assert sim.connections
         await until(lambda: nobody_connected(sim), seconds=30)
-        assert lease.seconds_left > -MARGIN_SECONDS
+        assert lease.remaining_seconds > -MARGIN_SECONDS
         with pytest.raises(LeaseLost):
             await line.ask(NEAREST)
         lease.extend(time.monotonic())
@@ -164,7 +164,7 @@ async def test_a_lease_that_ends_under_a_request_ends_the_request(lines: Lines, 
         sim.faults.latency_seconds = 4
         with pytest.raises(LeaseLost):
             await line.ask(STATE)
-    assert lease.seconds_left > -1
+    assert lease.remaining_seconds > -1
 
 
 async def test_a_connection_that_comes_after_the_lease_has_ended_is_not_kept(

@@ -287,11 +287,11 @@ class Gate:
         posts that a provider may process later are queued.
         """
         allowed = await self._policies.of_channels({post_id.channel_id for post_id in texts})
-        together: dict[Allowed, list[PostId]] = {}
+        posts_by_terms: dict[Allowed, list[PostId]] = {}
         for post_id in texts:
-            together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
+            posts_by_terms.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
         model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, FallbackReason]()
-        for terms, posts in together.items():
+        for terms, posts in posts_by_terms.items():
             embedded = count_result(
                 VECTORS,
                 await self._vectors.make(
@@ -348,8 +348,10 @@ class Gate:
 def _best(local: Tags | None, answer: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
     written = prompt(TAGGING).label
     if isinstance(answer, FallbackReason):
-        by = ("local", LOCAL_MODEL) if local is not None else ("", "")
-        return Understood(local, None if local is None else Tier.LOCAL, *by, written, answer, local=local)
+        answered_by = ("local", LOCAL_MODEL) if local is not None else ("", "")
+        return Understood(
+            local, None if local is None else Tier.LOCAL, *answered_by, written, answer, local=local
+        )
     tags = answer.value
     if local is not None:
         tags = tags.model_copy(update={"is_ad": tags.is_ad or local.is_ad, "kind": tags.kind or local.kind})

@@ -186,13 +186,13 @@ class ProviderCaller:
         breaker: Breaker,
         progress: Progress,
     ) -> A:
-        begun = time.monotonic()
+        began = time.monotonic()
         try:
             answer = await send(ANSWER_SECONDS[order.urgency])
         except ProviderFailed as error:
             failure = error.failure
             billed = Amount() if failure in NEVER_BILLED else highest
-            await self._settle(call, CallOutcome(failure.value, billed, Tokens(), _ms(begun)), progress)
+            await self._settle(call, CallOutcome(failure.value, billed, Tokens(), _ms(began)), progress)
             await self._learn(order, failure, error, breaker)
             raise
         except BaseException:
@@ -202,7 +202,7 @@ class ProviderCaller:
         spent = Amount(
             self._prices.price_of(order.source.name, order.model).cost_of(answer.tokens), answer.tokens.total
         )
-        await self._settle(call, CallOutcome("ok", spent, answer.tokens, _ms(begun)), progress)
+        await self._settle(call, CallOutcome("ok", spent, answer.tokens, _ms(began)), progress)
         return answer
 
     async def _settle(self, call: ProviderCall, outcome: CallOutcome, progress: Progress) -> None:
@@ -254,5 +254,5 @@ class ProviderCaller:
                 log.info("provider_back", provider=order.source.name, lane=lane)
 
 
-def _ms(begun: float) -> int:
-    return int((time.monotonic() - begun) * 1000)
+def _ms(began: float) -> int:
+    return int((time.monotonic() - began) * 1000)

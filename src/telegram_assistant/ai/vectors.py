@@ -111,12 +111,12 @@ class VectorMaker:
         """Computes vectors with a provider; cached ones are not paid for again."""
         model = source.models[ModelTask.EMBEDDINGS]
         keys = [key_of("vector", source.name, model + source.prefixes, kind.value, text) for text in texts]
-        have = {
+        known_vectors = {
             key: _unpack_vector(data)
             for key, data in (await self._results.find(keys)).items()
             if data is not None
         }
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in have}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known_vectors}
         cost = 0
         if missing:
             order = CallOrder(
@@ -145,12 +145,12 @@ class VectorMaker:
                 return new_vectors
 
             until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
-            new, cost = await self._flights.join(
+            fetched_vectors, cost = await self._flights.join(
                 key_of(*(key.hex() for key in missing)), order, fly, until=until
             )
-            have |= new
+            known_vectors |= fetched_vectors
         return Understood(
-            tuple(have[key] for key in keys),
+            tuple(known_vectors[key] for key in keys),
             Tier.PROVIDER,
             source.name,
             model,

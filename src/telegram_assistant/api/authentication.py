@@ -102,7 +102,7 @@ class Authenticator:
 
 def _cache_seconds(caller: Caller) -> float:
     """Returns how long to cache the caller: never past the expiry of its key."""
-    seconds_left = (
+    remaining_seconds = (
         (caller.expires_at - datetime.now(UTC)).total_seconds() if caller.expires_at else CACHE_SECONDS
     )
-    return min(seconds_left, CACHE_SECONDS)
+    return min(remaining_seconds, CACHE_SECONDS)

@@ -78,7 +78,7 @@ class PageReader:
             demanded_seconds = await self._robots.allow(target)
             every_seconds = min(max(self._every_seconds, demanded_seconds), MAX_INTERVAL_SECONDS)
             wait_seconds = await self._turn(
-                target.host, every_seconds=every_seconds, max_seconds=_seconds_left(limit) / 2
+                target.host, every_seconds=every_seconds, max_seconds=_remaining_seconds(limit) / 2
             )
             if wait_seconds is None:
                 raise Unreadable(
@@ -104,7 +104,7 @@ def _too_slow(max_seconds: float) -> Reason:
     return Reason("page_too_slow", "it took longer than {max_seconds:g} s", max_seconds=max_seconds)
 
 
-def _seconds_left(limit: asyncio.Timeout) -> float:
+def _remaining_seconds(limit: asyncio.Timeout) -> float:
     deadline = limit.when()
     assert deadline is not None  # the timeout has a deadline
     return max(deadline - asyncio.get_running_loop().time(), 0.0)

@@ -34,8 +34,8 @@ def write_markdown(document: Document) -> str:
     """The document; entries of a list follow each other, a blank line stands between all other blocks."""
     blocks = [block for item in items_of(document) for block in number_references(item)[0]]
     parts: list[str] = []
-    for is_list, together in groupby(blocks, key=lambda block: block.kind is BlockKind.ENTRY):
-        written = [_write_block(block) for block in together]
+    for is_list, block_group in groupby(blocks, key=lambda block: block.kind is BlockKind.ENTRY):
+        written = [_write_block(block) for block in block_group]
         parts += ["\n".join(written)] if is_list else written
     return "\n\n".join(parts) + "\n"
 

@@ -354,8 +354,8 @@ def _not_followed(channel_id: ChannelId) -> Reason:
 
 
 def _channels_in(neighbour: Likeness) -> set[ChannelId]:
-    named = {ChannelId(int(shared.what)) for shared in neighbour.examples if shared.kind == "channel"}
-    return {neighbour.channel_id, *named}
+    shared_ids = {ChannelId(int(shared.what)) for shared in neighbour.examples if shared.kind == "channel"}
+    return {neighbour.channel_id, *shared_ids}
 
 
 def _similar(neighbours: Sequence[Likeness], places: Places) -> tuple[Similar, ...]:

@@ -71,14 +71,14 @@ class Graph:
         """Writes these posts and removes those that are gone, in one generation or in all."""
         rows = rows_of(contributions)
         rows["posts"] += [{"id": str(post_id.uuid)} for post_id in gone]
-        lost = [{"channel": post_id.channel_id, "message": post_id.message_id} for post_id in gone]
+        gone_rows = [{"channel": post_id.channel_id, "message": post_id.message_id} for post_id in gone]
 
         async def work(run: RunStatement) -> None:
             for number in await self._lock_generations(run):
                 if into in {None, number}:
                     uncounted = (
-                        list(uncounted_days(await run(self._cypher(COUNTED, number), rows=lost)))
-                        if lost
+                        list(uncounted_days(await run(self._cypher(COUNTED, number), rows=gone_rows)))
+                        if gone_rows
                         else []
                     )
                     await self._put(
@@ -110,10 +110,10 @@ class Graph:
         for text in FORGET:
 
             async def forget_some(run: RunStatement, text: str = text) -> int:
-                held = await self._lock_generations(run)
+                generation_numbers = await self._lock_generations(run)
                 return (
                     sum(row["went"] for row in await run(self._cypher(text, number), **values))
-                    if number in held
+                    if number in generation_numbers
                     else 0
                 )
 
@@ -223,8 +223,8 @@ class Graph:
         return text
 
     async def _lock_generations(self, run: RunStatement) -> tuple[int, ...]:
-        held = await run(
+        generation_rows = await run(
             f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS answering, "
             "g.building AS building"
         )
-        return next((Generations(**row).written for row in held), ())
+        return next((Generations(**row).written for row in generation_rows), ())

@@ -134,7 +134,7 @@ class Holder:
         # Accounts with a lost lease end before they may be taken again: a login must not be used twice, not
         # even in one process.
         await self._release(
-            [account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0]
+            [account_id for account_id, lease in self._leases.items() if lease.remaining_seconds <= 0]
         )
         for account_id in list(self._unreleased):
             await self._accounts.release(self._owner, account_id)

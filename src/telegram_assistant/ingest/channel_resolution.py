@@ -245,7 +245,7 @@ class ChannelResolver:
             await self._queue.keep_progress(request.request_id, dump_cursor(cursor))
 
     async def _follow(self, request: ClaimedRequest, channels: Sequence[FoundChannel]) -> Resolved:
-        new = 0
+        new_count = 0
         for channel in channels:
             await self._channels.open_to(
                 self._account_id,
@@ -254,8 +254,8 @@ class ChannelResolver:
                 joined=channel.joined,
                 read_at=self._clock(),
             )
-            new += await self._subscribe(request, channel.channel.channel_id)
-        return Resolved([entry.channel for entry in channels], was_followed=bool(channels) and not new)
+            new_count += await self._subscribe(request, channel.channel.channel_id)
+        return Resolved([entry.channel for entry in channels], was_followed=bool(channels) and not new_count)
 
     async def _subscribe(self, request: ClaimedRequest, channel_id: ChannelId) -> bool:
         """Subscribe the tenant.

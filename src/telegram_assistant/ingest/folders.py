@@ -97,17 +97,19 @@ class FolderFollower:
     async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
         joined_channels = await self._load_joined() if folder.has_all_channels else {}
-        inside = {chat.channel_id: chat for chat in folder.chats} | {
+        chat_by_id = {chat.channel_id: chat for chat in folder.chats} | {
             channel_id: Readable(channel_id, channel.access_hash)
             for channel_id, channel in joined_channels.items()
             if channel_id not in folder.without
         }
-        before = await self._folders.members(followed.folder_id)
-        new = [chat for channel_id, chat in inside.items() if channel_id not in before]
-        listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in joined_channels])
+        former_ids = await self._folders.members(followed.folder_id)
+        new_chats = [chat for channel_id, chat in chat_by_id.items() if channel_id not in former_ids]
+        listing = await self._reader.look_up(
+            [chat for chat in new_chats if chat.channel_id not in joined_channels]
+        )
         channels = (
             *listing.channels,
-            *(joined_channels[chat.channel_id] for chat in new if chat.channel_id in joined_channels),
+            *(joined_channels[chat.channel_id] for chat in new_chats if chat.channel_id in joined_channels),
         )
         for new_channel in channels:
             await self._channels.open_to(
@@ -119,9 +121,9 @@ class FolderFollower:
             )
         changed = await self._folders.change(
             followed,
-            put_in=[chat.channel_id for chat in new],
+            put_in=[chat.channel_id for chat in new_chats],
             readable=[channel.channel.channel_id for channel in channels],
-            taken_out=before - inside.keys(),
+            taken_out=former_ids - chat_by_id.keys(),
         )
         await self._folders.settle(followed, title=folder.title, trouble=None, again_after=LOOK_EVERY)
         if changed:

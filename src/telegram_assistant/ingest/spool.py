@@ -98,8 +98,8 @@ class Spool:
 
     def require_space(self, size_bytes: int) -> None:
         """Raise Busy if the folder would hold more than it may."""
-        held = sum(size for _, size, _ in self._files())
-        if held + size_bytes > self._max_bytes and held:
+        used_bytes = sum(size for _, size, _ in self._files())
+        if used_bytes + size_bytes > self._max_bytes and used_bytes:
             raise NoRoom(
                 Reason("spool_full", "temporary storage is full until the file store answers"),
                 retry_after_seconds=FULL_SECONDS,
@@ -107,10 +107,12 @@ class Spool:
 
     def tidy(self) -> int:
         """Remove files that nobody has touched for two days. Returns their number."""
-        old = [path for path, _, touched in self._files() if time.time() - touched > FORGOTTEN_AFTER_SECONDS]
-        for path in old:
+        old_paths = [
+            path for path, _, touched in self._files() if time.time() - touched > FORGOTTEN_AFTER_SECONDS
+        ]
+        for path in old_paths:
             path.unlink(missing_ok=True)
-        return len(old)
+        return len(old_paths)
 
     def _files(self) -> Iterator[tuple[Path, int, float]]:
         for path in (

@@ -181,25 +181,25 @@ def _speakers(claim: ParsedText, evidence: Evidence) -> Reason | None:
         if post.channel and any(word.readings & parse_text(post.channel).readings for word in speakers):
             return None
         sentences = parse_sentences(post.text)
-        best = max(
+        best_place = max(
             range(len(sentences)), key=lambda place: shared_words(statement, sentences[place]), default=None
         )
-        if best is None or shared_words(statement, sentences[best]) < MIN_STATEMENT:
+        if best_place is None or shared_words(statement, sentences[best_place]) < MIN_STATEMENT:
             continue
-        around = (
-            sentences[best : best + 1]
-            if has_speech(sentences[best])
-            else sentences[max(0, best - 1) : best + 2]
+        spoken_sentences = (
+            sentences[best_place : best_place + 1]
+            if has_speech(sentences[best_place])
+            else sentences[max(0, best_place - 1) : best_place + 2]
         )
         around_words = frozenset[str]().union(
             *(
                 reading
-                for sentence in around
+                for sentence in spoken_sentences
                 for word in outside_quotes(sentence)
                 for reading in (word.readings,)
             )
         )
-        keys = frozenset[str]().union(*(sentence.keys for sentence in around))
+        keys = frozenset[str]().union(*(sentence.keys for sentence in spoken_sentences))
         known_speakers = [
             word
             for word in speakers

@@ -108,10 +108,10 @@ def _nominative(word: str) -> str:
     if words is None or len(word) > MAX_WORD_CHARACTERS:
         return lemma(word)
     readings = words.parse(word)
-    named = next(
+    name_reading = next(
         (reading for reading in readings if any(mark in reading.tag for mark in _NAMED)), readings[0]
     )
-    return str(named.normal_form)
+    return str(name_reading.normal_form)
 
 
 @lru_cache(maxsize=CACHED_WORDS)

@@ -128,12 +128,12 @@ def name_readings_of(word: str) -> frozenset[str]:
         or not words.word_is_known(folded)
     ):
         return readings_of(word)
-    named = frozenset(
+    name_forms = frozenset(
         fold(reading.normal_form)
         for reading in words.parse(folded)
         if any(mark in reading.tag for mark in _NAMED)
     )
-    return named or readings_of(word)
+    return name_forms or readings_of(word)
 
 
 @lru_cache(maxsize=CACHED_WORDS)

@@ -142,11 +142,11 @@ def quantities_in(text: str) -> Quantities:
     spans: list[tuple[int, int, Quantity]] = []
     at = 0
     while at < len(tokens):
-        read = _number_at(tokens, at, in_russian=in_russian)
-        if read is None:
+        number_and_end = _number_at(tokens, at, in_russian=in_russian)
+        if number_and_end is None:
             at += 1
             continue
-        quantity, behind = read
+        quantity, behind = number_and_end
         spans.append((at, behind, quantity))
         at = behind
     spans = _with_scales_shared(tokens, spans)

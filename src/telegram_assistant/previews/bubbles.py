@@ -123,10 +123,10 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
 def _items(node: Node) -> dict[MessageId, PreviewMedia]:
     group = node.first("tgme_widget_message_grouped_wrap", leave_out=QUOTED)
     items: dict[MessageId, PreviewMedia] = {}
-    for inside in group.inside() if group is not None else ():
-        link = address_of(inside.get("href")) if inside.get("href").endswith("?single") else None
+    for element in group.inside() if group is not None else ():
+        link = address_of(element.get("href")) if element.get("href").endswith("?single") else None
         if link is not None:
-            items.setdefault(link.message_id, media_of(inside) or NOT_SHOWN)
+            items.setdefault(link.message_id, media_of(element) or NOT_SHOWN)
     return items
 
 

@@ -28,10 +28,10 @@ def find_corrections(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:
                 StoryCorrection(kind, story_post.channel, text, story_post.post_id, story_post.posted_at)
                 for kind, text in post.changes
             ]
-    different = {(change.kind, change.text): change for change in reversed(changes)}
+    distinct_changes = {(change.kind, change.text): change for change in reversed(changes)}
     return tuple(
         sorted(
-            different.values(),
+            distinct_changes.values(),
             key=lambda change: (change.posted_at, change.post_id.channel_id, change.post_id.message_id),
         )[-MAX_CHANGES:]
     )

@@ -72,12 +72,12 @@ def find_latest(posts: Sequence[CleanPost]) -> NewSentence | None:
 
 def find_state(posts: Sequence[CleanPost], headline: CitedSentence) -> NewSentence | None:
     """The newest sentence that says that the state changed since the headline was written."""
-    own = next(post for post in posts if post.post.post_id == headline.posts[0])
+    headline_post = next(post for post in posts if post.post.post_id == headline.posts[0])
     title = parse_text(headline.text)
     has_newer_number = False
     for fact in _new_sentences(posts):
         posted_at = fact.post.post.posted_at
-        if posted_at <= own.post.posted_at:
+        if posted_at <= headline_post.post.posted_at:
             return None
         numbers = quantities_in(fact.text).all
         is_outdated = bool(numbers) and has_newer_number

@@ -96,11 +96,11 @@ class Connection:
         because Telethon pings and reads updates by itself.
         """
         while True:
-            seconds_left = self._lease.seconds_left
-            if seconds_left <= 0 and self._client is not None:
+            remaining_seconds = self._lease.remaining_seconds
+            if remaining_seconds <= 0 and self._client is not None:
                 log.warning("line_hung_up", why="the lease of the account is over")
                 await self.disconnect()
-            await asyncio.sleep(min(seconds_left, MAX_LOOK_SECONDS) if seconds_left > 0 else 1.0)
+            await asyncio.sleep(min(remaining_seconds, MAX_LOOK_SECONDS) if remaining_seconds > 0 else 1.0)
 
     async def _await_answer(self, call: Awaitable[Any]) -> Any:
         try:

@@ -85,11 +85,11 @@ class LoginDialog:
         )
         try:
             try:
-                sent = await self._client.ask(request)
+                sent_code = await self._client.ask(request)
             except (
                 errors.InvalidDCError
             ):  # the account lives in another data centre, and Telethon has switched to it
-                sent = await self._client.ask(request)
+                sent_code = await self._client.ask(request)
         except errors.PhoneNumberInvalidError as error:
             raise WrongAnswer(
                 Reason(
@@ -99,9 +99,9 @@ class LoginDialog:
             ) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
-        if not isinstance(sent, types.auth.SentCode):
+        if not isinstance(sent_code, types.auth.SentCode):
             raise Rejected(Reason("login_no_code", "Telegram sends no code to this number"))
-        self._phone, self._code_hash = phone, sent.phone_code_hash
+        self._phone, self._code_hash = phone, sent_code.phone_code_hash
 
     async def submit_code(self, code: str) -> AccountProfile | None:
         """Submit the code. Returns None if it is right and a password is needed too."""
@@ -139,8 +139,10 @@ class LoginDialog:
         if isinstance(answer, types.auth.LoginTokenSuccess):
             return _profile_of(answer.authorization.user)
         token = base64.urlsafe_b64encode(answer.token).decode().rstrip("=")
-        seconds_left = answer.expires.timestamp() - time.time()
-        return QrCode(f"tg://login?token={token}", min(max(seconds_left, MIN_CODE_SECONDS), MAX_CODE_SECONDS))
+        remaining_seconds = answer.expires.timestamp() - time.time()
+        return QrCode(
+            f"tg://login?token={token}", min(max(remaining_seconds, MIN_CODE_SECONDS), MAX_CODE_SECONDS)
+        )
 
     async def _complete_elsewhere(self, answer: Any, request: Any) -> Any:
         """Complete the login in the data centre of the account that scanned the code.

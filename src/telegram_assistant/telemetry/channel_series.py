@@ -72,12 +72,12 @@ class _ChannelCounts(_ChannelSeries):
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
-        self._own: set[int] = set()
+        self._own_ids: set[int] = set()
 
     def _label(self, channel_id: int) -> str:
-        if channel_id not in self._own and len(self._own) >= self._bound.channels:
+        if channel_id not in self._own_ids and len(self._own_ids) >= self._bound.channels:
             return OTHER
-        self._own.add(channel_id)
+        self._own_ids.add(channel_id)
         return str(channel_id)
 
 
@@ -253,7 +253,7 @@ class ChannelAggregates(Collector):
     ) -> None:
         self._name = name
         self._about = about
-        self._of = of
+        self._states = of
         registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
@@ -261,7 +261,7 @@ class ChannelAggregates(Collector):
 
     def collect(self) -> Iterable[Metric]:
         family = GaugeMetricFamily(self._name, self._about, labels=["metric", "stat"])
-        for state in self._of:
+        for state in self._states:
             values = state.all()
             family.add_metric([state.name, "channels"], len(values))
             if values:

@@ -57,11 +57,11 @@ def add_trace_id(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
     """The structlog processor."""
     if "trace_id" in event or not (trace_ids := _trace_ids.get(dict[str, str])()):
         return event
-    own = trace_ids.get(str(event.get("post_id")))
-    if own is None and len(trace_ids) == 1:
-        own = next(iter(trace_ids.values()))
-    if own is not None:
-        event["trace_id"] = own
+    trace_id = trace_ids.get(str(event.get("post_id")))
+    if trace_id is None and len(trace_ids) == 1:
+        trace_id = next(iter(trace_ids.values()))
+    if trace_id is not None:
+        event["trace_id"] = trace_id
     else:
         event["trace_ids"] = list(dict.fromkeys(trace_ids.values()))[:MAX_TRACES]
     return event

@@ -78,21 +78,24 @@ def media_response(request_headers: Headers, method: str, media: OpenedMedia) ->
     requested_range = (
         _requested_range(request_headers, headers["ETag"], media.size_bytes) if method == "GET" else None
     )
-    status, sent = (
+    status, sent_range = (
         (HTTPStatus.OK, range(media.size_bytes))
         if requested_range is None
         else (HTTPStatus.PARTIAL_CONTENT, requested_range)
     )
-    if not sent:
+    if not sent_range:
         refused = {**SAFETY, "Content-Range": f"bytes */{media.size_bytes}", "Cache-Control": "no-store"}
         return Response(status_code=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=refused)
-    headers["Content-Length"] = str(len(sent))
+    headers["Content-Length"] = str(len(sent_range))
     if requested_range is not None:
-        headers["Content-Range"] = f"bytes {sent[0]}-{sent[-1]}/{media.size_bytes}"
+        headers["Content-Range"] = f"bytes {sent_range[0]}-{sent_range[-1]}/{media.size_bytes}"
     if method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=media.content_type)
     return StreamingResponse(
-        media.read(sent[0], sent[-1]), status_code=status, headers=headers, media_type=media.content_type
+        media.read(sent_range[0], sent_range[-1]),
+        status_code=status,
+        headers=headers,
+        media_type=media.content_type,
     )
 
 

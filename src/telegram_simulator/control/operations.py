@@ -276,7 +276,7 @@ class Control:
 
     def churn(self, *, edits: int, deletions: int, seed: int = 1) -> int:
         """Many edits and deletions at once, spread over the world, told to nobody; how many took effect."""
-        rng, channel_ids, now, done = (
+        rng, channel_ids, now, effective_count = (
             random.Random(seed),
             list(self._world.channel_ids()),
             self._world.now(),
@@ -288,11 +288,11 @@ class Control:
                 continue
             message_id = rng.randint(2, channel.newest_id)
             if number < edits:
-                done += channel.rewrite(message_id, now)
+                effective_count += channel.rewrite(message_id, now)
             else:
-                done += len(channel.delete([message_id], now))
+                effective_count += len(channel.delete([message_id], now))
         self._simulator.forget_ready()
-        return done
+        return effective_count
 
     # --- trouble ---
 

@@ -37,7 +37,7 @@ def bubble(scene: Scene, posts: Sequence[Post]) -> str:
     """One post, or the items of an album."""
     first = posts[0]
     kind = " service_message" if first.service is not None else ""
-    inside = _service(scene, first) if first.service is not None else _content(scene, posts)
+    content = _service(scene, first) if first.service is not None else _content(scene, posts)
     return (
         '<div class="tgme_widget_message_wrap js-widget_message_wrap">'
         f'<div class="tgme_widget_message text_not_supported_wrap{kind} js-widget_message" '
@@ -45,7 +45,7 @@ def bubble(scene: Scene, posts: Sequence[Post]) -> str:
         f'<div class="tgme_widget_message_user"><a href="{SITE}/{scene.channel.username}">'
         '<i class="tgme_widget_message_user_photo bgcolor2" '
         f'data-content="{escape(scene.channel.title[:1])}"></i></a></div>\n'
-        f'<div class="tgme_widget_message_bubble">\n{_owner(scene)}\n{inside}\n{_footer(scene, posts)}\n'
+        f'<div class="tgme_widget_message_bubble">\n{_owner(scene)}\n{content}\n{_footer(scene, posts)}\n'
         "</div>\n</div></div>"
     )
 
@@ -164,13 +164,13 @@ def _render_album(scene: Scene, posts: Sequence[Post]) -> str:
         '<div class="tgme_widget_message_grouped_layer js-message_grouped_layer" '
         f'style="width:453px;height:425px">{items}</div>'
     )
-    inside = (
+    grouped = (
         '<div class="tgme_widget_message_grouped js-message_grouped" '
         f'style="padding-top:93.819%">{layer}</div>'
     )
     return (
         '<div class="tgme_widget_message_grouped_wrap js-message_grouped_wrap" data-margin-w="2" '
-        f'data-margin-h="2">{inside}</div>'
+        f'data-margin-h="2">{grouped}</div>'
     )
 
 

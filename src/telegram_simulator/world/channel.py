@@ -306,8 +306,8 @@ def _still_marked(post: Post, text: str) -> tuple[Entity, ...]:
     if text == post.text:
         return post.entities
     pairs = enumerate(zip(post.text, text, strict=False))
-    same = next((place for place, (old, new) in pairs if old != new), min(len(post.text), len(text)))
-    units = len(text[:same].encode("utf-16-le")) // 2
+    same_length = next((place for place, (old, new) in pairs if old != new), min(len(post.text), len(text)))
+    units = len(text[:same_length].encode("utf-16-le")) // 2
     return tuple(entity for entity in post.entities if entity.offset + entity.length <= units)
 
 

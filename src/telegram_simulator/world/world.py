@@ -81,7 +81,7 @@ class World:
         self.accounts: dict[str, Account] = {}
         self.reference_epoch = 1
         """File references of an older epoch have expired."""
-        self._many = many
+        self._lazy_channels = many
         self._channels: dict[int, Channel] = {}
         self._names: dict[str, int] = {}
         self._invites: dict[str, int] = {}
@@ -97,21 +97,21 @@ class World:
 
     def channel(self, channel_id: int) -> Channel | None:
         channel = self._channels.get(channel_id)
-        if channel is None and self._many is not None:
-            channel = self._many.make(channel_id)
+        if channel is None and self._lazy_channels is not None:
+            channel = self._lazy_channels.make(channel_id)
             if channel is not None:
                 self._channels[channel_id] = channel
         return channel
 
     def channel_ids(self) -> Iterable[int]:
-        made = self._many.ids() if self._many is not None else range(0)
-        return [*made, *(channel_id for channel_id in self._channels if channel_id not in made)]
+        made_ids = self._lazy_channels.ids() if self._lazy_channels is not None else range(0)
+        return [*made_ids, *(channel_id for channel_id in self._channels if channel_id not in made_ids)]
 
     def find_by_username(self, username: str) -> Channel | None:
         folded_name = username.lower()
         channel_id = self._names.get(folded_name)
-        if channel_id is None and self._many is not None:
-            channel_id = self._many.find_channel_id(folded_name)
+        if channel_id is None and self._lazy_channels is not None:
+            channel_id = self._lazy_channels.find_channel_id(folded_name)
         channel = self.channel(channel_id) if channel_id is not None else None
         return channel if channel is not None and (channel.username or "").lower() == folded_name else None
 

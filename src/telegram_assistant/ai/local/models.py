@@ -230,8 +230,8 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
             )
         )
     urls = {
-        file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}"
-        for file, where in card.files.items()
+        file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{hub_path}"
+        for file, hub_path in card.files.items()
     }
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".pull-") as temporary:

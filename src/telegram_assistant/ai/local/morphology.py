@@ -54,7 +54,7 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
         readings = _readings(analyser, words, kind)
         if not all(readings):
             readings = [[reading for reading in analyser.parse(word) if _kind_in(reading)] for word in words]
-        return _agreeing([read[:MAX_READINGS] for read in readings]) or words
+        return _agreeing([word_readings[:MAX_READINGS] for word_readings in readings]) or words
 
     return forms, NameDictionary(read, nominative)
 
@@ -108,10 +108,13 @@ def _person(analyser: "Analyser", words: tuple[str, ...], *, is_woman: bool) -> 
     if len(words) > 1:
         return agreeing_person(words, analyser, is_woman=is_woman) or words
     readings = _readings(analyser, words, EntityKind.PERSON)
-    singular = [[reading for reading in read if reading.tag.number == "sing"] for read in readings]
+    singular = [
+        [reading for reading in word_readings if reading.tag.number == "sing"] for word_readings in readings
+    ]
     if is_woman:
         singular = [
-            [reading for reading in read if reading.tag.gender == "femn"] or read for read in singular
+            [reading for reading in word_readings if reading.tag.gender == "femn"] or word_readings
+            for word_readings in singular
         ]
     return _agreeing(singular) or words
 
@@ -123,10 +126,10 @@ def _readings(analyser: "Analyser", words: tuple[str, ...], kind: EntityKind) ->
     """
     readings = []
     for word in words:
-        named = [reading for reading in analyser.parse(word) if _kind_in(reading) is kind]
-        surnames = [reading for reading in named if "Surn" in reading.tag]
+        of_kind = [reading for reading in analyser.parse(word) if _kind_in(reading) is kind]
+        surnames = [reading for reading in of_kind if "Surn" in reading.tag]
         is_guess = kind is EntityKind.PERSON and not analyser.word_is_known(word)
-        readings.append((surnames if is_guess else named)[:MAX_READINGS])
+        readings.append((surnames if is_guess else of_kind)[:MAX_READINGS])
     return readings
 
 

@@ -45,7 +45,7 @@ def status(
     """
 
     async def look(assembled: App) -> MediaStatusResponse:
-        where, settings = (
+        file_place, settings = (
             str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words),
             assembled.settings,
         )
@@ -53,7 +53,7 @@ def status(
             download_folders(settings), min_free_percent=settings.files.min_free_percent
         )
         survey = await media.survey_media(upkeep=assembled.system.media_upkeep, limit=limit)
-        return _response(survey, where, paused, words=str if as_json else say_here)
+        return _response(survey, file_place, paused, words=str if as_json else say_here)
 
     show_value(with_app(look), _print_status, as_json=as_json)
 

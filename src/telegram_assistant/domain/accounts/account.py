@@ -84,7 +84,7 @@ class Lease:
         self._end = begun + LEASE_SECONDS
 
     @property
-    def seconds_left(self) -> float:
+    def remaining_seconds(self) -> float:
         """How long the account may still be used without a renewal."""
         return self._end - MARGIN_SECONDS - self._now()
 
@@ -93,7 +93,7 @@ class Lease:
 
         Raises LeaseLost if another process may already use the account.
         """
-        if self.seconds_left <= 0:
+        if self.remaining_seconds <= 0:
             raise LeaseLost("the lease of the account is over")
 
 

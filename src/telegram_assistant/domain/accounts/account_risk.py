@@ -137,16 +137,16 @@ def _of_state(
 
 def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     method = words_for(use.method)
-    seconds_left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
-    if seconds_left > 0:
+    remaining_seconds = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
+    if remaining_seconds > 0:
         why = Reason(
             "risk_blocked",
             "Telegram blocked {method} for {duration}; the program waits. Do not use the account "
             "elsewhere meanwhile",
             method=method,
-            duration=_duration(seconds_left),
+            duration=_duration(remaining_seconds),
         )
-        yield RiskReason(Risk.AT_RISK if seconds_left > SERIOUS_SECONDS else Risk.CAREFUL, why)
+        yield RiskReason(Risk.AT_RISK if remaining_seconds > SERIOUS_SECONDS else Risk.CAREFUL, why)
     if use.pace < SLOW:
         why = Reason(
             "risk_limited_repeatedly",

@@ -76,7 +76,7 @@ def find_networks(
         directions[pair.earlier, pair.later] = pair.count
         neighbours[pair.earlier] += pair.count
         neighbours[pair.later] += pair.count
-    together = defaultdict[ChannelId, set[ChannelId]](set)
+    sisters_by_channel = defaultdict[ChannelId, set[ChannelId]](set)
     for first, second in {(min(pair), max(pair)) for pair in directions}:
         forward_count, reverse_count = directions.get((first, second), 0), directions.get((second, first), 0)
         if _are_sisters(
@@ -86,12 +86,12 @@ def find_networks(
             neighbours[first],
             neighbours[second],
         ):
-            together[first].add(second)
-            together[second].add(first)
+            sisters_by_channel[first].add(second)
+            sisters_by_channel[second].add(first)
     for first, second in signed:
-        together[first].add(second)
-        together[second].add(first)
-    return _name_components(together)
+        sisters_by_channel[first].add(second)
+        sisters_by_channel[second].add(first)
+    return _name_components(sisters_by_channel)
 
 
 def count_repeated(posts: Iterable[CopiedPost]) -> tuple[RepeatedPosts, ...]:
@@ -135,13 +135,13 @@ def _are_sisters(
     )
 
 
-def _name_components(together: Mapping[ChannelId, set[ChannelId]]) -> dict[ChannelId, ChannelId]:
+def _name_components(sisters_by_channel: Mapping[ChannelId, set[ChannelId]]) -> dict[ChannelId, ChannelId]:
     owners: dict[ChannelId, ChannelId] = {}
-    for channel in sorted(together):
+    for channel in sorted(sisters_by_channel):
         waiting = [channel]
         while waiting:
             member = waiting.pop()
             if member not in owners:
                 owners[member] = channel
-                waiting.extend(together[member])
+                waiting.extend(sisters_by_channel[member])
     return owners

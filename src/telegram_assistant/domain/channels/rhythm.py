@@ -184,6 +184,6 @@ def profile_of(counts: Sequence[int], pooled: Profile) -> Profile:
         for hour in range(24)
     ]
     return tuple(
-        (168 / days * own + OWN_POSTS * shared) / total_weight
-        for own, shared, days in zip(smooth, pooled, DAYS_A_WEEK, strict=True)
+        (168 / days * own_count + OWN_POSTS * pooled_share) / total_weight
+        for own_count, pooled_share, days in zip(smooth, pooled, DAYS_A_WEEK, strict=True)
     )

@@ -32,13 +32,13 @@ def assign(
         for place, group in enumerate(groups)
         for story, count in _count_known(group, story_by_post).items()
     ]
-    named: dict[int, StoryId] = {}
+    story_by_place: dict[int, StoryId] = {}
     taken_stories: set[StoryId] = set()
     for _, place, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
-        if -place not in named and story not in taken_stories:
-            named[-place] = story
+        if -place not in story_by_place and story not in taken_stories:
+            story_by_place[-place] = story
             taken_stories.add(story)
-    ids = [named.get(place) or new_id() for place in range(len(groups))]
+    ids = [story_by_place.get(place) or new_id() for place in range(len(groups))]
     targets_by_story: dict[StoryId, Counter[StoryId]] = {}
     for story_id, group in zip(ids, groups, strict=True):
         for story, count in _count_known(group, story_by_post).items():

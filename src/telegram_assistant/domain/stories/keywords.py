@@ -128,19 +128,19 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
     earlier_count = sum(before) + PRIOR
     if weeks <= 0 or mentions * weeks <= earlier_count:
         return 0.0
-    more = -log1p(
+    log_share_before = -log1p(
         weeks
     )  # of the probability that the next mention falls into this period, not into the weeks before
     first = (
         lgamma(mentions + earlier_count)
         - lgamma(earlier_count)
         - lgamma(mentions + 1)
-        + earlier_count * (log(weeks) + more)
-        + mentions * more
+        + earlier_count * (log(weeks) + log_share_before)
+        + mentions * log_share_before
     )
     tail, term, count = 1.0, 1.0, mentions
     while term > tail * 1e-9:
-        term *= (count + earlier_count) / (count + 1) * exp(more)
+        term *= (count + earlier_count) / (count + 1) * exp(log_share_before)
         tail += term
         count += 1
     return max(0.0, -(first + log(tail)) / log(10))

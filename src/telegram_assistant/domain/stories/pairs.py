@@ -76,16 +76,16 @@ def features_of(post: WeighedPost, other: WeighedPost, weights: TermWeights) -> 
     names, numbers = a.names & b.names, a.numbers & b.numbers
     shared_names = weights.total(names) if names else 0.0
     shared_numbers = weights.total(numbers) if numbers else 0.0
-    named = min(post.names_weight, other.names_weight)
-    counted = min(post.numbers_weight, other.numbers_weight)
+    lower_names_weight = min(post.names_weight, other.names_weight)
+    lower_numbers_weight = min(post.numbers_weight, other.numbers_weight)
     hours = abs((post.posted_at - other.posted_at).total_seconds()) / 3600
     return Features(
         words=shared / (post.norm * other.norm) if shared else 0.0,
-        names=min(shared_names / named, 1.0) if named else 0.0,
-        numbers=min(shared_numbers / counted, 1.0) if counted else 0.0,
+        names=min(shared_names / lower_names_weight, 1.0) if lower_names_weight else 0.0,
+        numbers=min(shared_numbers / lower_numbers_weight, 1.0) if lower_numbers_weight else 0.0,
         pairs=measure_containment(a.pairs, b.pairs),
         other_names=float(bool(a.names and b.names and not names)),
-        other_numbers=float(bool(counted and not numbers)),
+        other_numbers=float(bool(lower_numbers_weight and not numbers)),
         gap=min(log1p(hours) / 4.3, 1.0),
         source=float(post.username in b.mentions or other.username in a.mentions),
         links=float(bool(a.links & b.links)),

@@ -21,13 +21,13 @@ def is_news(story: VisibleStory) -> bool:
 
 def weight_of(story: VisibleStory, *, now: datetime, is_new: bool = False) -> float:
     """The higher, the earlier on the page. It halves in 18 hours after the newest post that is no copy."""
-    own = story.count_wordings(story.posts)
-    repeating = len(story.channel_ids) - own
+    own_wordings = story.count_wordings(story.posts)
+    repeating = len(story.channel_ids) - own_wordings
     busiest = max(Counter(int(post.posted_at.timestamp()) // 3600 for post in story.posts).values())
     views = sum(post.views or 0 for post in story.posts)
     age_hours = max(0.0, (now - story.newest_news.posted_at).total_seconds() / 3600)
     weight = (
-        2 * log1p(own)
+        2 * log1p(own_wordings)
         + 0.6 * log1p(repeating)
         + 0.5 * log1p(busiest)
         + 0.25 * log10(1 + views)

@@ -257,16 +257,16 @@ def stories_of(
     joining = [*held_links, *_single_links(post_by_id, [link for link in sure if link.is_leaf])]
     root = _join(places, joining)
     strong = _join(places, [link for link in joining if link.kind.is_certain or link.score >= STRONG_SCORE])
-    together: dict[int, list[VisiblePost]] = {}
+    members_by_root: dict[int, list[VisiblePost]] = {}
     for place, post in enumerate(post_by_id.values()):
-        together.setdefault(_find(root, place), []).append(post)
+        members_by_root.setdefault(_find(root, place), []).append(post)
     follows = _follows(
         [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])],
         post_by_id,
     )
     return tuple(
         _story_of(members, follows, [_find(strong, places[post.post_id]) for post in members])
-        for members in together.values()
+        for members in members_by_root.values()
     )
 
 

@@ -236,21 +236,22 @@ def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> An
     nearest = max((match.coverage for match, _ in matches if match.is_about(question)), default=0.0)
     exact = [pair for pair in matches if pair[0].answers(question) and pair[0].coverage >= AS_NEAR * nearest]
     if exact:
-        different = _different(sorted(exact, key=lambda pair: -pair[0].coverage))
-        best = different[0][0]
-        sure = [
+        distinct_matches = _different(sorted(exact, key=lambda pair: -pair[0].coverage))
+        best_match = distinct_matches[0][0]
+        sure_places = [
             place
-            for place, (match, _) in enumerate(different)
-            if match.coverage >= best.coverage and match.fit >= ALMOST * best.fit
+            for place, (match, _) in enumerate(distinct_matches)
+            if match.coverage >= best_match.coverage and match.fit >= ALMOST * best_match.fit
         ]
         sentences = tuple(
-            AnswerSentence(different[place][0].sentence, (place,)) for place in sure[:MAX_SENTENCES]
+            AnswerSentence(distinct_matches[place][0].sentence, (place,))
+            for place in sure_places[:MAX_SENTENCES]
         )
         return Answer(
             question=question.text,
             outcome=Outcome.ANSWERED,
             sentences=sentences,
-            passages=tuple(_passage(*pair) for pair in different),
+            passages=tuple(_passage(*pair) for pair in distinct_matches),
         )
     near_matches = [pair for pair in matches if pair[0].names or pair[0].coverage >= MIN_NEAREST]
     passages = tuple(_passage(*pair) for pair in _different(near_matches)[:MAX_PASSAGES])
@@ -312,13 +313,17 @@ def _queries(question: ParsedQuestion) -> list[str]:
     """
     names = [word.folded for word in question.names][:MAX_SEARCHED_NAMES]
     words = [word.folded for word in question.words][:MAX_SEARCHED_WORDS]
-    beside = (
+    strict_alternatives = (
         [" ".join((*names, word)) for word in words]
         if names
         else [" ".join(pair) for pair in combinations(words, 2)]
     )
-    alone = [" ".join(names), *(names if len(names) > 1 else ())] if names else words
-    return [query for alternatives in (beside, alone) if (query := " or ".join(dict.fromkeys(alternatives)))]
+    loose_alternatives = [" ".join(names), *(names if len(names) > 1 else ())] if names else words
+    return [
+        query
+        for alternatives in (strict_alternatives, loose_alternatives)
+        if (query := " or ".join(dict.fromkeys(alternatives)))
+    ]
 
 
 def _matches(
@@ -350,22 +355,22 @@ def _different(
     """One passage of those that say the same, at the place of the best: the oldest,
     which nobody can push aside afterwards.
     """
-    different: list[tuple[PostMatch, SearchResult]] = []
+    distinct_pairs: list[tuple[PostMatch, SearchResult]] = []
     for match, result in pairs:
         sentence = parse_text(match.sentence)
-        same = next(
+        same_place = next(
             (
                 place
-                for place, (other, _) in enumerate(different)
+                for place, (other, _) in enumerate(distinct_pairs)
                 if other.names == match.names and _say_the_same(sentence, parse_text(other.sentence))
             ),
             None,
         )
-        if same is None:
-            different.append((match, result))
-        elif result.posted_at < different[same][1].posted_at:
-            different[same] = match, result
-    return different[:most]
+        if same_place is None:
+            distinct_pairs.append((match, result))
+        elif result.posted_at < distinct_pairs[same_place][1].posted_at:
+            distinct_pairs[same_place] = match, result
+    return distinct_pairs[:most]
 
 
 def _say_the_same(first: ParsedText, other: ParsedText) -> bool:

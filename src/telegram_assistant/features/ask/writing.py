@@ -67,18 +67,18 @@ async def write_answer(
         yield answer
         return
     passage_of = {result.post_id: passage for passage, result in about}
-    sent = await sendable_posts([result for _, result in about], stores=stores)
-    data = _data(thread, sent)
+    sent_results = await sendable_posts([result for _, result in about], stores=stores)
+    data = _data(thread, sent_results)
     offer = await writer.offer(
         len(prompt(PROMPT).text) + len(data), max_tokens=MAX_TOKENS, tenant_id=tenant_id
     )
-    if offer is None or not sent:
+    if offer is None or not sent_results:
         yield answer if offer is None else replace(answer, fallback=NOT_SENT)
         return
     price = price_of(offer)
     yield replace(answer, price=price, is_final=False)
-    text = WrittenText(cited_posts(sent))
-    passages = tuple(passage_of[result.post_id] for result in sent)
+    text = WrittenText(cited_posts(sent_results))
+    passages = tuple(passage_of[result.post_id] for result in sent_results)
     writing = _Writing(writer, data, tenant_id, patience_seconds)
     async for piece in writing.pieces():
         for sentences in await asyncio.to_thread(_add_piece, text, piece):

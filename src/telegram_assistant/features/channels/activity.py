@@ -53,23 +53,23 @@ async def channel_with_activity(
     channel = await get_followed(channel_id, followed=stores.followed)
     if not channel.active:
         return ActiveChannel(channel, health_of(channel, None, now), None, None, ())
-    coverage, around, (record, first_reports), changes = await asyncio.gather(
+    coverage, loaded_activity, (record, first_reports), changes = await asyncio.gather(
         load_coverage(channel_id, stores=stores),
         stores.activity.load_activity(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now),
         load_first_reports(channel_id, stores=stores),
         load_changes(channel_id, stores=stores, since=now - CHANGES, limit=MAX_CHANGES),
     )
     health = health_of(channel, coverage.channel, now)
-    meant = [change for change in changes if not change.is_spelling]
+    meaning_changes = [change for change in changes if not change.is_spelling]
     return ActiveChannel(
         channel,
         health,
         coverage,
-        around.activity,
-        around.accounts,
-        around.sisters,
+        loaded_activity.activity,
+        loaded_activity.accounts,
+        loaded_activity.sisters,
         record,
         first_reports,
-        tuple(meant[:SHOWN_CHANGES]),
-        len(changes) - len(meant),
+        tuple(meaning_changes[:SHOWN_CHANGES]),
+        len(changes) - len(meaning_changes),
     )

@@ -40,13 +40,13 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
         if channel.folder not in folders:
             folders[channel.folder] = ET.SubElement(body, "outline", text=channel.folder or "")
         address = {"htmlUrl": f"https://t.me/{channel.username}"} if channel.username else {}
-        about = {
+        attributes = {
             "text": channel.title,
             "type": "telegram",
             "channelId": str(channel.channel_id),
             "priority": channel.priority.value,
         }
-        ET.SubElement(folders[channel.folder], "outline", {**about, **address})
+        ET.SubElement(folders[channel.folder], "outline", {**attributes, **address})
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

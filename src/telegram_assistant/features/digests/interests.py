@@ -64,21 +64,21 @@ def _touches_in_other_language(texts: Sequence[str], topic: str) -> bool:
     own name, or by two of its words.
     """
     words = words_in_other_language(" ".join(topic.split()))
-    others = [text for text in texts if is_cyrillic(text) != is_cyrillic(topic)]
-    about = sum(
+    other_texts = [text for text in texts if is_cyrillic(text) != is_cyrillic(topic)]
+    touching_count = sum(
         touches(text, words[0]) or sum(touches(text, word) for word in words[1:]) >= MIN_WORDS
-        for text in others
+        for text in other_texts
         if words
     )
-    return bool(others) and about >= _enough(texts, words[0] if words else topic)
+    return bool(other_texts) and touching_count >= _enough(texts, words[0] if words else topic)
 
 
 def _enough(texts: Sequence[str], topic: str) -> int:
     """A word is found in texts of its own alphabet alone, which must be half of all;
     names are found in both.
     """
-    own = sum(is_cyrillic(text) == is_cyrillic(topic) for text in texts)
-    return min(2, own if 2 * own >= len(texts) else len(texts))
+    same_alphabet_count = sum(is_cyrillic(text) == is_cyrillic(topic) for text in texts)
+    return min(2, same_alphabet_count if 2 * same_alphabet_count >= len(texts) else len(texts))
 
 
 async def write_down(topic: str, *, interests: PersonInterests, weight: float = OWN_WEIGHT) -> None:

@@ -220,10 +220,10 @@ def _whole_albums(posts: Sequence[ReadingPost], limit: int) -> int:
 
 
 def _albums(posts: Sequence[ReadingPost]) -> Iterable[FeedEntry]:
-    together: dict[object, list[ReadingPost]] = {}
+    albums: dict[object, list[ReadingPost]] = {}
     for post in posts:
-        together.setdefault(_album_of(post) or post.stored.post.id, []).append(post)
-    for items in together.values():
+        albums.setdefault(_album_of(post) or post.stored.post.id, []).append(post)
+    for items in albums.values():
         yield FeedEntry(tuple(sorted(items, key=lambda item: item.stored.post.message_id)))
 
 

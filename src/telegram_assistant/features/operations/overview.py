@@ -246,14 +246,16 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
     width = timedelta(minutes=MINUTES_PER_POINT[hours])
     end = now.replace(second=0, microsecond=0)
     begin = end - timedelta(hours=hours)
-    of_stage = [minute for minute in minutes if minute.stage == stage]
+    stage_minutes = [minute for minute in minutes if minute.stage == stage]
     points = []
     for number in range(int(timedelta(hours=hours) / width)):
         first = begin + number * width
-        within = [minute for minute in of_stage if first <= minute.minute < first + width]
-        processed = sum(minute.processed for minute in within) / MINUTES_PER_POINT[hours]
+        point_minutes = [minute for minute in stage_minutes if first <= minute.minute < first + width]
+        processed = sum(minute.processed for minute in point_minutes) / MINUTES_PER_POINT[hours]
         points.append(
-            StagePoint(at=first, processed=processed, lag=max((minute.lag for minute in within), default=0))
+            StagePoint(
+                at=first, processed=processed, lag=max((minute.lag for minute in point_minutes), default=0)
+            )
         )
     return tuple(points)
 

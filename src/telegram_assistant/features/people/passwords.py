@@ -53,7 +53,7 @@ class Passwords:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._changes = asyncio.Semaphore(1)
         self._queued = dict.fromkeys(PasswordQueue, 0)
-        self._nobodys = _new_parameters()
+        self._nobodys_parameters = _new_parameters()
 
     async def create_verifier(
         self, password: str, *, queue: PasswordQueue = PasswordQueue.CHANGE
@@ -68,7 +68,7 @@ class Passwords:
 
         It takes as long if nobody has such a name, so that the time tells nothing. Raises Busy as above.
         """
-        return await self._wait_in(queue, lambda: _compute(password, parameters or self._nobodys))
+        return await self._wait_in(queue, lambda: _compute(password, parameters or self._nobodys_parameters))
 
     async def _wait_in(self, queue: PasswordQueue, compute: Callable[[], bytes]) -> bytes:
         if self._queued[queue] >= MAX_QUEUED[queue]:

@@ -165,9 +165,9 @@ async def send_to_one(
 
 async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], datetime]) -> bool:
     """Returns False if nothing more is due, or the receiver has not taken it."""
-    together = MAILED_TOGETHER if receiver.kind is ReceiverKind.EMAIL else 1
+    batch_limit = MAILED_TOGETHER if receiver.kind is ReceiverKind.EMAIL else 1
     waiting = await sender.deliveries.waiting(
-        receiver, owner=sender.owner, lease=LEASE, now=clock(), per_hour=sender.per_hour, limit=together
+        receiver, owner=sender.owner, lease=LEASE, now=clock(), per_hour=sender.per_hour, limit=batch_limit
     )
     if not waiting:
         return False

@@ -122,24 +122,24 @@ class ResultGroups:
         if story is not None and story.story_id in self._by_story:
             return
         group = ResultGroup(stored, _outline(stored.post.text[:COMPARED_CHARACTERS]), story)
-        alike = self._by_bucket.setdefault(group.outline.bucket, [])
-        same = next(
+        bucket_groups = self._by_bucket.setdefault(group.outline.bucket, [])
+        same_group = next(
             (
                 candidate
-                for candidate in alike
+                for candidate in bucket_groups
                 if stored.post.text
                 and self._is_copy(candidate, group)
                 and _have_same_length(candidate.stored, stored)
             ),
             None,
         )
-        if same is None:
-            alike.append(group)
+        if same_group is None:
+            bucket_groups.append(group)
             self.groups.append(group)
         else:
-            same.copies.append(stored.post.id)
-        if story is not None and (same is None or same.story is None):
-            target = same or group
+            same_group.copies.append(stored.post.id)
+        if story is not None and (same_group is None or same_group.story is None):
+            target = same_group or group
             target.story = story
             self._by_story[story.story_id] = target
 

@@ -281,6 +281,8 @@ async def _build_results(
 def _story(group: ResultGroup) -> FoundStory | None:
     if group.story is None:
         return None
-    own = next((post.entry for post in group.story.posts if post.post_id == group.stored.post.id), None)
-    more = tuple(post for post in group.story.entries if post.entry != own and post.deleted_at is None)
-    return FoundStory(group.story.story_id, more) if more else None
+    own_entry = next((post.entry for post in group.story.posts if post.post_id == group.stored.post.id), None)
+    other_entries = tuple(
+        post for post in group.story.entries if post.entry != own_entry and post.deleted_at is None
+    )
+    return FoundStory(group.story.story_id, other_entries) if other_entries else None

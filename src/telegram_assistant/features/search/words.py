@@ -218,30 +218,32 @@ async def _relate(
     """Adds posts that share names and numbers with the best matches, of the same days,
     and ranks by these and by how near in time a post is.
     """
-    best = sorted(
+    best_matches = sorted(
         (match for match in matches.partial if match.post_id in matches.texts), key=lambda match: -match.rank
     )
-    best = [match for match in best if match.rank >= NEARLY_BEST * best[0].rank]
-    related = _related_terms(best, matches.texts)
+    best_matches = [match for match in best_matches if match.rank >= NEARLY_BEST * best_matches[0].rank]
+    related = _related_terms(best_matches, matches.texts)
     scores = {match.post_id: match.rank for match in result.matches.values()}
     matches_by_post = dict(result.matches)
     if related:
         first, last = (
-            min(match.posted_at for match in best) - AROUND,
-            max(match.posted_at for match in best) + AROUND,
+            min(match.posted_at for match in best_matches) - AROUND,
+            max(match.posted_at for match in best_matches) + AROUND,
         )
         nearby = replace(limits, since=max(limits.since, first) if limits.since else first)
         until = before if before.posted_at <= last else SearchPosition(last)
-        more = await words.find(search_terms(result.query), nearby, before=until, related=related)
-        for nearby_match in more.partial:
+        related_matches = await words.find(search_terms(result.query), nearby, before=until, related=related)
+        for nearby_match in related_matches.partial:
             scores[nearby_match.post_id] = nearby_match.rank
             matches_by_post.setdefault(nearby_match.post_id, nearby_match)
-    if not best:
+    if not best_matches:
         return result
     full = {match.post_id for match in matches.complete}
     nearness_by_post = {
         match.post_id: 1
-        + NEAR_WEIGHT * max(_nearness(match, other) * other.rank for other in best) / best[0].rank
+        + NEAR_WEIGHT
+        * max(_nearness(match, other) * other.rank for other in best_matches)
+        / best_matches[0].rank
         for match in matches_by_post.values()
     }
     ranked = sorted(

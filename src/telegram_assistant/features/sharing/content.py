@@ -123,13 +123,13 @@ async def digest_content(
     post_ids = [
         post_id for story in digest.stories for post_id in story.posts if post_id.channel_id not in without
     ]
-    visible = {post.post_id: post for post in await load_sources(post_ids, reading=reading)}
-    sections = [section for story in digest.stories if (section := digest_section(story, visible))]
+    visible_posts = {post.post_id: post for post in await load_sources(post_ids, reading=reading)}
+    sections = [section for story in digest.stories if (section := digest_section(story, visible_posts))]
     cited = {post_id for section in sections for line in section.lines for post_id in line.posts}
     return SharedContent(
         title=digest_title(digest),
         sections=tuple(sections),
-        posts=tuple(post for post in visible.values() if post.post_id in cited),
+        posts=tuple(post for post in visible_posts.values() if post.post_id in cited),
     )
 
 
@@ -149,12 +149,12 @@ async def share_posts(post_ids: Sequence[PostId], *, reading: Reading) -> Shared
 async def answer_content(answer: Answer, *, reading: Reading, language: str) -> SharedContent:
     """The shared page of an answer, in the words of its language."""
     sources = await load_sources((passage.post_id for passage in answer.passages), reading=reading)
-    visible = {post.post_id for post in sources}
+    visible_ids = {post.post_id for post in sources}
 
     def line_of(sentence: AnswerSentence, label: Reason | None = None) -> SharedLine:
         posts = tuple(answer.passages[place].post_id for place in sentence.passages)
         return SharedLine(
-            write_dated(sentence, language), tuple(post for post in posts if post in visible), label
+            write_dated(sentence, language), tuple(post for post in posts if post in visible_ids), label
         )
 
     lines = [line_of(sentence) for sentence in answer.sentences]
@@ -163,7 +163,7 @@ async def answer_content(answer: Answer, *, reading: Reading, language: str) -> 
     passages = [
         SharedLine(write_dated(passage, language), (passage.post_id,))
         for passage in answer.passages
-        if passage.post_id in visible
+        if passage.post_id in visible_ids
     ]
     return SharedContent(
         title=quote(answer.question),

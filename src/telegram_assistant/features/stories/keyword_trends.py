@@ -159,10 +159,12 @@ def _is_keyword(keyword: Keyword, posts: Sequence[PostId], texts: Mapping[PostId
     """Words are indexed as names also where they only begin a sentence,
     so most posts have to use one as a name.
     """
-    read = [texts[post].text for post in posts if post in texts][:MAX_READ]
+    read_texts = [texts[post].text for post in posts if post in texts][:MAX_READ]
     if keyword.kind is KeywordKind.TAG:
-        return bool(read)
-    return bool(read) and 2 * sum(keyword.key in names_in(text) for text in read) >= len(read)
+        return bool(read_texts)
+    return bool(read_texts) and 2 * sum(keyword.key in names_in(text) for text in read_texts) >= len(
+        read_texts
+    )
 
 
 def _trend(
@@ -204,19 +206,19 @@ def _explain_trends(
 ) -> tuple[ExplainedTrend, ...]:
     explained = []
     for trend in trends:
-        visible = [posts[post] for post in trend.posts if post in posts]
+        visible_posts = [posts[post] for post in trend.posts if post in posts]
         keywords = [
             written
             for keyword in trend.keywords
-            if (written := _display_keyword(keyword, visible, tags, language))
+            if (written := _display_keyword(keyword, visible_posts, tags, language))
         ]
-        if visible and keywords:
+        if visible_posts and keywords:
             explained.append(
                 ExplainedTrend(
                     trend,
                     tuple(keywords),
-                    tuple(post.post_id for post in visible),
-                    _first_posts(visible, language),
+                    tuple(post.post_id for post in visible_posts),
+                    _first_posts(visible_posts, language),
                 )
             )
     return tuple(explained)

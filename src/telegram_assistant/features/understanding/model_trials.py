@@ -139,9 +139,9 @@ def _best_threshold(judged: Sequence[tuple[float, bool]]) -> float:
 
 
 def _figures(decided: Sequence[tuple[bool, bool]]) -> tuple[float, float, float]:
-    right = sum(guess and truth for guess, truth in decided)
-    precision = right / max(1, sum(guess for guess, _ in decided))
-    recall = right / max(1, sum(truth for _, truth in decided))
+    hit_count = sum(guess and truth for guess, truth in decided)
+    precision = hit_count / max(1, sum(guess for guess, _ in decided))
+    recall = hit_count / max(1, sum(truth for _, truth in decided))
     return 2 * precision * recall / max(1e-9, precision + recall), precision, recall
 
 

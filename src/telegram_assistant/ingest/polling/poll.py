@@ -196,8 +196,8 @@ class Poller:
         return observed if await self._landing.differs(channel.channel_id, proven, observed) else None
 
     async def _select_news(self, run: PollRun, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
-        late = await self._late_posts(run, posts)
-        return [post for post in posts if post.message_id in late or _is_news(run, post, edge)]
+        late_ids = await self._late_posts(run, posts)
+        return [post for post in posts if post.message_id in late_ids or _is_news(run, post, edge)]
 
     async def _late_posts(self, run: PollRun, posts: Sequence[Post]) -> set[MessageId]:
         """Return recent posts that the last poll did not see although it saw newer ones:

@@ -237,8 +237,12 @@ def _new_numbers(question: ParsedText, sentence: ParsedText) -> list[Quantity]:
 
 def _list_added_words(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
     """The words that the question does not have, without those that say nothing about a thing."""
-    empty = readings_of_all(_EMPTY)
-    return [word for word in sentence.content if not _is_asked(word, question) and not word.readings & empty]
+    empty_readings = readings_of_all(_EMPTY)
+    return [
+        word
+        for word in sentence.content
+        if not _is_asked(word, question) and not word.readings & empty_readings
+    ]
 
 
 def _is_asked(word: ParsedWord, question: ParsedText) -> bool:

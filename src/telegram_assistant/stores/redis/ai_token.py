@@ -38,13 +38,13 @@ class AiToken:
         self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, instead_of: str | None
     ) -> str:
         """A token other than `instead_of`, fetched here or by another process that was faster."""
-        me = os.urandom(8).hex()
+        holder = os.urandom(8).hex()
         async with self._fetching:
             while True:
                 current_token = await self.current()
                 if current_token is not None and current_token != instead_of:
                     return current_token
-                if await await_reply(self._redis.set(f"{self._key}:lock", me, nx=True, ex=FETCH_SECONDS)):
+                if await await_reply(self._redis.set(f"{self._key}:lock", holder, nx=True, ex=FETCH_SECONDS)):
                     break
                 await asyncio.sleep(ASK_SECONDS)
             try:
@@ -52,7 +52,7 @@ class AiToken:
                 good_for = max(1, int(1000 * (seconds - MARGIN_SECONDS)))
                 await await_reply(self._redis.set(self._key, self._seal_token(token), px=good_for))
             finally:
-                await asyncio.shield(await_reply(self._free(keys=[f"{self._key}:lock"], args=[me])))
+                await asyncio.shield(await_reply(self._free(keys=[f"{self._key}:lock"], args=[holder])))
         return token
 
     def _seal_token(self, token: str) -> bytes:

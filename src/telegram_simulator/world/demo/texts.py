@@ -158,8 +158,8 @@ def _mend(writer: Writer, post: Planned, rng: random.Random) -> None:
     assert story is not None
     words, marks = story.event.words[language], packs().marks[language]
     if post.edit is Edit.CORRECTION:
-        right = fill_template(words["lead"][(post.wording.lead + 1) % 3], story.values, language, rng)
-        writer.add("\n\n").add(rng.choice(marks["correction"]).strip(), "bold").add(f" {right}")
+        correction = fill_template(words["lead"][(post.wording.lead + 1) % 3], story.values, language, rng)
+        writer.add("\n\n").add(rng.choice(marks["correction"]).strip(), "bold").add(f" {correction}")
     elif post.edit is Edit.UPDATE:
         unsaid = next((number for number in range(len(words["fact"])) if number not in post.wording.facts), 0)
         writer.add("\n\n").add(rng.choice(marks["updated"]).strip(), "bold").add(

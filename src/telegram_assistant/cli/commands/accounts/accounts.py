@@ -238,12 +238,12 @@ def _flood_waits(account: AccountResponse) -> str:
 
 
 def _describe_wait(method: str, until: datetime, now: datetime) -> str:
-    seconds_left = (until - now).total_seconds()
+    remaining_seconds = (until - now).total_seconds()
     long = (
-        f"{seconds_left / DAY:.0f} days"
-        if seconds_left > 2 * DAY
-        else f"{seconds_left / HOUR:.0f} h"
-        if seconds_left > 2 * HOUR
-        else f"{max(1, seconds_left / MINUTE):.0f} min"
+        f"{remaining_seconds / DAY:.0f} days"
+        if remaining_seconds > 2 * DAY
+        else f"{remaining_seconds / HOUR:.0f} h"
+        if remaining_seconds > 2 * HOUR
+        else f"{max(1, remaining_seconds / MINUTE):.0f} min"
     )
     return f"{method} until {until.astimezone(zone_here()):%Y-%m-%d %H:%M} ({long})"

@@ -108,8 +108,8 @@ class _StepLines:
     """Prints a line when a step has ended."""
 
     def __init__(self) -> None:
-        self._begun: dict[DemoStep, float] = {}
-        self._took: dict[DemoStep, float] = {}
+        self._began_by_step: dict[DemoStep, float] = {}
+        self._seconds_by_step: dict[DemoStep, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -120,17 +120,17 @@ class _StepLines:
         self.close()
 
     def begin(self, step: DemoStep) -> None:
-        self._begun[step] = time.monotonic()
+        self._began_by_step[step] = time.monotonic()
 
     def finish(self, step: DemoStep) -> None:
-        self._took[step] = time.monotonic() - self._begun[step]
+        self._seconds_by_step[step] = time.monotonic() - self._began_by_step[step]
         self._show(step)
 
     def close(self) -> None:
         """Nothing more is shown."""
 
     def _show(self, step: DemoStep) -> None:
-        console.print(f"✔ {step:<12} {self._took[step]:5.1f} s")
+        console.print(f"✔ {step:<12} {self._seconds_by_step[step]:5.1f} s")
 
 
 class _StepList(_StepLines):
@@ -157,10 +157,10 @@ class _StepList(_StepLines):
         table = Table.grid(padding=(0, 1))
         now = time.monotonic()
         for step in DemoStep:
-            if step in self._took:
-                table.add_row("[green]✔[/]", step, f"{self._took[step]:.1f} s")
-            elif step in self._begun:
-                table.add_row(self._spinner, step, f"{now - self._begun[step]:.1f} s")
+            if step in self._seconds_by_step:
+                table.add_row("[green]✔[/]", step, f"{self._seconds_by_step[step]:.1f} s")
+            elif step in self._began_by_step:
+                table.add_row(self._spinner, step, f"{now - self._began_by_step[step]:.1f} s")
             else:
                 table.add_row(" ", f"[dim]{step}[/]", "")
         return table

@@ -147,8 +147,8 @@ class FollowedFolders:
         subscription = folder.subscription
         async with self._transactions.begin() as connection:
             await connection.execute(HAND_OVER, folder.tenant_id, folder.folder_id, list(taken_out))
-            gone = await connection.fetch(LEAVE, folder.tenant_id, folder.folder_id, list(taken_out))
-            come = await connection.fetch(
+            left_rows = await connection.fetch(LEAVE, folder.tenant_id, folder.folder_id, list(taken_out))
+            entered_rows = await connection.fetch(
                 ENTER, folder.tenant_id, folder.folder_id, list(readable), *values_of(subscription)
             )
             await connection.execute(
@@ -162,7 +162,7 @@ class FollowedFolders:
                 folder.folder_id,
                 list(put_in),
             )
-            changed = sorted(row["channel_id"] for row in (*gone, *come))
+            changed = sorted(row["channel_id"] for row in (*left_rows, *entered_rows))
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
         return len(changed)
 

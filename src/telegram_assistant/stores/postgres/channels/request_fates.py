@@ -112,15 +112,15 @@ class RequestFates:
 
         A line that was kept before is replaced.
         """
-        different = {line.key: line for line in lines}.values()
+        distinct_lines = {line.key: line for line in lines}.values()
         async with self._transactions.begin() as connection:
             await connection.execute(
                 KEEP,
-                [line.kind.value for line in different],
-                [line.reference for line in different],
-                [dump_reason(line.outcome) for line in different],
-                [line.channel_id for line in different],
-                [json.dumps(options_of(line.subscription)) for line in different],
+                [line.kind.value for line in distinct_lines],
+                [line.reference for line in distinct_lines],
+                [dump_reason(line.outcome) for line in distinct_lines],
+                [line.channel_id for line in distinct_lines],
+                [json.dumps(options_of(line.subscription)) for line in distinct_lines],
                 MAX_AT_ONCE,
             )
 

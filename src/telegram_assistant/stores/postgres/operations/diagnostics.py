@@ -121,11 +121,11 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
         return [connection]
     subject, name = f"{SUBJECT} login", settings.name_of(DatabaseLogin.API)
     try:
-        wrong = await _too_strong(connection, subject, DatabaseLogin.API) or await _schema(
+        bad_findings = await _too_strong(connection, subject, DatabaseLogin.API) or await _schema(
             connection, ROLES_OF[DatabaseLogin.API]
         )
-        if wrong:
-            return wrong
+        if bad_findings:
+            return bad_findings
         newer = await _newer_schema(connection, ROLES_OF[DatabaseLogin.API])
         if not await may_take(connection, SYSTEM):
             reason = Reason(
@@ -158,9 +158,11 @@ async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> li
     if isinstance(connection, Finding):
         return [connection]
     try:
-        wrong = await _too_strong(connection, subject, login) or await _schema(connection, wanted_roles)
-        if wrong:
-            return wrong
+        bad_findings = await _too_strong(connection, subject, login) or await _schema(
+            connection, wanted_roles
+        )
+        if bad_findings:
+            return bad_findings
         newer = await _newer_schema(connection, wanted_roles) if login is DatabaseLogin.API else []
         extra_roles = sorted(await load_granted_roles(connection, name) - wanted_roles)
     finally:
@@ -258,12 +260,12 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
     assert row is not None  # we are logged in as it
     rights = [
         right
-        for right, has in (
+        for right, is_held in (
             ("SUPERUSER", row["rolsuper"]),
             ("BYPASSRLS", row["rolbypassrls"]),
             ("tga_owner", row["is_owner"]),
         )
-        if has
+        if is_held
     ]
     if not rights:
         return []

@@ -41,7 +41,7 @@ lock:  ## lock the dependencies: hashes, no registry addresses
 	$(COMPILE) --upgrade -c requirements/run.txt --extra vectors -o requirements/vectors.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra qdrant -o requirements/qdrant.txt
 	$(COMPILE) --upgrade -c requirements/dev.txt --extra words -o requirements/image.txt
-	$(COMPILE) --upgrade -c requirements/dev.txt --extra ai --extra local-ai --extra qdrant -o requirements/image-full.txt
+	$(COMPILE) --upgrade -c requirements/dev.txt --extra ai --extra local-ai --extra vectors --extra qdrant -o requirements/image-full.txt
 	echo hatchling | $(COMPILE:pyproject.toml=-) --upgrade -c requirements/dev.txt -o requirements/build.txt
 
 .PHONY: check

@@ -85,7 +85,7 @@ from telegram_assistant.understanding.post_pictures import PictureAnalyzer
 from telegram_assistant.understanding.post_tags import Tagger
 from telegram_assistant.understanding.stories import StoryBuilder
 from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
-from telegram_assistant.vectors.opening import open_searchable, open_vectors
+from telegram_assistant.vectors.opening import open_search, open_searchable, open_vectors
 from telegram_assistant.vectors.protocol import Searchable
 
 
@@ -192,7 +192,7 @@ async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
     """Connect what requests need, with the login of requests only. Otherwise like `assemble`."""
     async with AsyncExitStack() as stack:
         clients = await _connect(stack, settings, [DatabaseLogin.API])
-        searchable = await stack.enter_async_context(open_searchable(settings.vectors))
+        searchable = await stack.enter_async_context(open_search(settings.vectors))
         yield await _api_app(stack, settings, clients, searchable)
 
 

@@ -1,5 +1,7 @@
 """Sentence models of every pooling, beside NumPy: tiny ones, which the test makes."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from telegram_assistant.ai.local.models import ModelCard, ModelChoices, folder_of, pull, write_card
 from telegram_assistant.ai.local.sentence_model import SentenceModel, pool
+from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.errors import Rejected
 from testkit.tiny_models import DATA, DIMENSIONS, SENTENCE, put_tiny_model_on_hub, states_of, write_tiny_model
@@ -89,3 +92,17 @@ def test_choices_change_the_card_of_a_model_that_is_there(tmp_path: Path) -> Non
     ):
         with pytest.raises(Rejected, match="is wrong: pooling is"):
             pull("our/tiny", models=tmp_path, hub="", tell=say_nothing, choices=wrong)
+
+
+async def test_a_query_that_stopped_waiting_leaves_the_loaded_model_to_the_next_one(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "our/tiny")
+    write_tiny_model(folder)
+    write_card(folder, ModelCard(name="our/tiny"))
+    local = LocalModels(models=tmp_path)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await local.embed(["snow"], TextKind.QUERY, model="our/tiny", timeout_seconds=0)
+    await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+    shutil.rmtree(folder)
+    embedded = await local.embed(["snow"], TextKind.QUERY, model="our/tiny", timeout_seconds=0)
+    assert len(embedded.vectors) == 1

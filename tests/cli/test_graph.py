@@ -44,7 +44,7 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     assert f"Channel {second}" in result.stdout
     assert "channel 77 (not followed)" in result.stdout
     assert (
-        "Answered by PostgreSQL: the graph of forwards is switched off on this server; its operator"
+        "Answered by PostgreSQL: similar channels and links to pages need a graph beside PostgreSQL"
         in result.stderr
     )
     assert "is switched off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr

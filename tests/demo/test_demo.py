@@ -16,6 +16,8 @@ import redis as redis_client
 from playwright.async_api import Page, expect
 
 from telegram_assistant.demo.folder import CONTENTS, MARKER
+from telegram_assistant.graph.server import Neo4jServer
+from telegram_assistant.settings import GraphSettings, read_group
 from testkit.chromium import ENGLISH_DESKTOP, Hands, open_chromium, open_tab
 from testkit.demos import TGA, OpenApi, Started, find_started, running_demo, still_running, without_servers
 from testkit.engines import Engine, free_port, running_engine
@@ -90,11 +92,19 @@ async def load_databases(environ: dict[str, str]) -> set[str]:
     return {row["name"] for row in rows if row["name"].startswith("tga_demo")}
 
 
+async def load_graphs(environ: dict[str, str]) -> set[str]:
+    """Labels of demos in Neo4j, by their constraints."""
+    server = Neo4jServer(read_group(GraphSettings, environ))
+    rows = await server.read("SHOW CONSTRAINTS YIELD name")
+    await server.close()
+    return {row["name"] for row in rows if row["name"].startswith("Tga_demo")}
+
+
 async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_own(
     environ: dict[str, str], engine: Engine, tmp_path: Path
 ) -> None:
     folder, given, port = tmp_path / "demo", {**environ, "REDIS_URL": engine.url}, str(free_port())
-    before = await load_databases(given)
+    before = await load_databases(given), await load_graphs(given)
     others = redis_client.Redis(port=engine.port, db=0)
     others.set("mine", 1)
     redis_client.Redis(port=engine.port, db=15).set("mine", 1)
@@ -116,7 +126,8 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
         opened_at = datetime.now(UTC)
         await read_in_a_browser(api)
         until_new(api, opened_at)
-        until_listed(api, "/alerts?limit=1", "/watches")
+        channel_id = api.get("/channels?limit=1")["items"][0]["channel_id"]
+        until_listed(api, "/alerts?limit=1", "/watches", f"/channels/{channel_id}/similar")
         first, started = api.posts(), find_started(folder)
         assert set(still_running(started)) == {"simulator", "roles"}
         assert demo.stop() == 0
@@ -135,7 +146,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
     removed = tga_demo(folder, given, "--remove")
     assert (removed.returncode, "notes.txt" in removed.stdout) == (0, True)
     assert [entry.name for entry in folder.iterdir()] == ["notes.txt"]
-    assert await load_databases(given) == before
+    assert (await load_databases(given), await load_graphs(given)) == before
     assert others.info("keyspace").keys() == {"db0", "db15"}
 
 

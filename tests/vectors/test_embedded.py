@@ -14,7 +14,7 @@ from telegram_assistant.domain.search.query import Has
 from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.embedded import FEW, EmbeddedVectors
-from telegram_assistant.vectors.opening import examine, open_searchable, open_vectors
+from telegram_assistant.vectors.opening import examine, open_search, open_searchable, open_vectors
 from telegram_assistant.vectors.protocol import Reach, Space, VectorQuery
 from telegram_assistant.vectors.sharing import SharedVectors
 from tests.vectors.conftest import DIMENSION, directions, make_point
@@ -78,6 +78,24 @@ async def test_a_process_that_does_not_have_the_vectors_searches_through_the_one
         await other.search(SPACE, sought)
     async with open_searchable(settings) as free:
         assert isinstance(free, EmbeddedVectors)
+
+
+async def test_a_role_that_only_searches_may_start_before_the_one_with_the_vectors(tmp_path: Path) -> None:
+    settings = read_group(VectorSettings, {"VECTORS_DIR": str(tmp_path / "vectors")})
+    vector = next(directions(1))
+    sought = VectorQuery(vector=vector, reach=ALL, limit=5)
+    async with open_search(settings) as api:
+        assert api is not None
+        with pytest.raises(Busy, match="does not answer"):
+            await api.search(SPACE, sought)
+        async with open_vectors(settings) as store:
+            assert store is not None
+            await store.create(SPACE, FIRST)
+            await store.switch(SPACE, FIRST)
+            await store.upsert(FIRST, [make_point(1, 1, vector)])
+            assert [hit.post_id.message_id for hit in await api.search(SPACE, sought)] == [1]
+    async with open_search(read_group(VectorSettings, {})) as nothing:
+        assert nothing is None
 
 
 async def test_a_killed_process_loses_nothing_and_leaves_the_folder_free(tmp_path: Path) -> None:

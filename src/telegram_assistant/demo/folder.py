@@ -27,7 +27,7 @@ CONTENTS = (
         "postgres",
         "files",
         "spool",
-        "models",
+        "vectors",
         "log",
         "journal",
         "simulator.pem",
@@ -61,6 +61,8 @@ class DemoState(BaseModel):
     """Of the database logins and of its own servers."""
     has_own_servers: bool
     postgres_folder: Path
+    has_graph: bool = False
+    """Whether a Neo4j server holds a part of it."""
 
     @property
     def database(self) -> str:
@@ -210,6 +212,11 @@ def _create(path: Path, seed: int, *, has_own_servers: bool, web_port: int) -> D
 
 def save_state(path: Path, state: DemoState) -> None:
     replace_file(path / MARKER, state.model_dump_json(indent=2))
+
+
+def update_state(path: Path, **changes: object) -> None:
+    """Changes what the folder remembers, whatever else has been changed since the start."""
+    save_state(path, _read_state(path).model_copy(update=changes))
 
 
 def replace_file(path: Path, text: str) -> None:

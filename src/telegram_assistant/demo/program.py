@@ -4,18 +4,28 @@ ingest and worker in a process beside it.
 
 import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.demo.environment import DemoEnvironment, OpenDemo
+from telegram_assistant.demo.graph import choose_graph, graph_variables
+from telegram_assistant.demo.meaning import DemoModel, find_model
 from telegram_assistant.demo.owner import go_on_after, read_first_stories, write_down_wishes
 from telegram_assistant.demo.progress import DemoStep, report
 from telegram_assistant.demo.servers import LOOPBACK, free_port
 from telegram_assistant.demo.stopping import DemoStopped
-from telegram_assistant.demo.tenant import fill_tenant, login_address, wait_for_channels, wait_for_first
+from telegram_assistant.demo.tenant import (
+    fill_tenant,
+    login_address,
+    search_once,
+    wait_for_channels,
+    wait_for_first,
+)
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.roles import ROLES, RoleName, run_roles
-from telegram_assistant.settings import plain, read_settings
+from telegram_assistant.settings import GraphSettings, plain, read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telemetry.logging import configure_logging
 
@@ -24,7 +34,9 @@ FILL_SECONDS = 300.0
 
 async def run_program(environment: DemoEnvironment) -> None:
     """Runs all roles until stopped, and fills the tenant meanwhile."""
-    variables, stopping, progress = demo_variables(environment), environment.stopping, environment.progress
+    stopping, progress = environment.stopping, environment.progress
+    extras = await stopping.unless_stopped(choose_extras(environment))
+    variables = {**demo_variables(environment), **extras.variables}
     settings = read_settings(variables)
     with environment.folder.log("api").open("w", encoding="utf-8") as log:
         configure_logging(settings.telemetry, stream=log)
@@ -48,8 +60,10 @@ async def run_program(environment: DemoEnvironment) -> None:
             )
             api.add_done_callback(lambda _: stopping.stop())
             try:
-                environment.announce(await stopping.unless_stopped(_wait_until_open(environment, app, key)))
-                await go_on_after(stopping.unless_stopped(read_first_stories(app)))
+                environment.announce(
+                    await stopping.unless_stopped(_wait_until_open(environment, app, key, extras.notes))
+                )
+                await go_on_after(stopping.unless_stopped(_use_first(environment, app, key)))
             except DemoStopped:
                 pass
             except BaseException:
@@ -59,7 +73,14 @@ async def run_program(environment: DemoEnvironment) -> None:
         await api
 
 
-async def _wait_until_open(environment: DemoEnvironment, app: App, key: str) -> OpenDemo:
+async def _use_first(environment: DemoEnvironment, app: App, key: str) -> None:
+    await search_once(port=environment.port, key=key)
+    await read_first_stories(app)
+
+
+async def _wait_until_open(
+    environment: DemoEnvironment, app: App, key: str, notes: tuple[Reason, ...]
+) -> OpenDemo:
     try:
         async with asyncio.timeout(FILL_SECONDS):
             await report(environment.progress, DemoStep.CHANNELS, wait_for_channels(app))
@@ -80,11 +101,40 @@ async def _wait_until_open(environment: DemoEnvironment, app: App, key: str) -> 
                 "see_demo_logs", "See the files in {folder}", folder=str(environment.folder.log("api").parent)
             ),
         ) from error
-    return OpenDemo(f"http://{LOOPBACK}:{environment.port}/", await login_address(app), key)
+    return OpenDemo(f"http://{LOOPBACK}:{environment.port}/", await login_address(app), key, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoExtras:
+    """Parts of the program that need more than PostgreSQL and Redis: their settings, and what people are told
+    about them.
+    """
+
+    variables: Mapping[str, str]
+    notes: tuple[Reason, ...]
+
+
+async def choose_extras(environment: DemoEnvironment) -> DemoExtras:
+    """Search by meaning, if there is a sentence model, and the graph, if there is a server for it."""
+    folder, variables, notes = environment.folder, dict[str, str](), list[Reason]()
+    model = await asyncio.to_thread(find_model, environment.environ)
+    if isinstance(model, DemoModel):
+        variables |= model.variables(folder)
+        notes.append(
+            Reason("demo_finds_by_meaning", "Search also finds posts by meaning ({model})", model=model.name)
+        )
+    else:
+        notes.append(model)
+    graph = await choose_graph(folder, environment.environ)
+    if isinstance(graph, GraphSettings):
+        variables |= graph_variables(graph)
+    else:
+        notes.append(graph)
+    return DemoExtras(variables, tuple(notes))
 
 
 def demo_variables(environment: DemoEnvironment) -> dict[str, str]:
-    """All settings of the demo.
+    """The settings that every demo has.
 
     None comes from the environment, so that no key and no address of another installation is used.
     """
@@ -106,7 +156,6 @@ def demo_variables(environment: DemoEnvironment) -> dict[str, str]:
         "CRAWL_TIMEOUT_SECONDS": "3",
         "FILES_DIR": str(folder.path / "files"),
         "MEDIA_SPOOL_DIR": str(folder.path / "spool"),
-        "MODELS_DIR": str(folder.path / "models"),
         "HTTP_HOST": environment.host,
         "API_PORT": str(environment.port),
         "INGEST_PORT": str(free_port()),

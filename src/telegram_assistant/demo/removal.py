@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from telegram_assistant.demo.folder import existing_folder
+from telegram_assistant.demo.graph import forget_graph
 from telegram_assistant.demo.processes import end_leftovers
 from telegram_assistant.demo.servers import ExistingServers, choose_servers, forget_existing
 from telegram_assistant.errors import CannotStart
@@ -19,6 +20,7 @@ async def remove_demo(path: Path, *, environ: Mapping[str, str]) -> list[str] | 
         if folder is None:
             return None
         end_leftovers(folder)
+        await forget_graph(folder, environ)
         if not folder.state.has_own_servers:
             servers = choose_servers(environ)
             if not isinstance(servers, ExistingServers):

@@ -71,6 +71,7 @@ async def run_demo(
                     await run_program(
                         DemoEnvironment(
                             folder,
+                            environ,
                             options.host,
                             options.port,
                             opened,

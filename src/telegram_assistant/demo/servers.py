@@ -18,12 +18,18 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import SecretStr
 
-from telegram_assistant.demo.folder import DemoFolder, save_state
+from telegram_assistant.demo.folder import DemoFolder, update_state
 from telegram_assistant.demo.processes import ChildProcesses, Program, SystemUser
 from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.reasons import Reason
 from telegram_assistant.reasons import quote as quote_words
-from telegram_assistant.settings import DatabaseSettings, PostgresUrl, RedisSettings, read_group
+from telegram_assistant.settings import (
+    DatabaseSettings,
+    PostgresUrl,
+    RedisSettings,
+    SettingsGroup,
+    read_group,
+)
 from telegram_assistant.stores.postgres.own_database import (
     accepts_connections,
     create_database,
@@ -113,14 +119,22 @@ def choose_servers(environ: Mapping[str, str]) -> DemoServers:
 
 
 def _existing(environ: Mapping[str, str]) -> ExistingServers:
+    database, redis = (
+        read_server_settings(DatabaseSettings, environ),
+        read_server_settings(RedisSettings, environ),
+    )
+    return ExistingServers(database.admin_url or database.url, redis)
+
+
+def read_server_settings[G: SettingsGroup](group: type[G], environ: Mapping[str, str]) -> G:
+    """The settings of a server that the environment names. Raises CannotStart if they are wrong."""
     try:
-        database, redis = read_group(DatabaseSettings, environ), read_group(RedisSettings, environ)
+        return read_group(group, environ)
     except SettingsError as error:
         raise CannotStart(
             quote_words("; ".join(error.problems)),
             remedy=Reason("correct_environment", "Correct it in the environment"),
         ) from error
-    return ExistingServers(database.admin_url or database.url, redis)
 
 
 async def open_servers(servers: DemoServers, folder: DemoFolder, children: ChildProcesses) -> ServerSettings:
@@ -199,7 +213,7 @@ def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
     place, user = folder.state.postgres_folder, programs.postgres_user
     if user is not None and not place.exists() and not _is_reachable(folder.path):
         place = Path(tempfile.mkdtemp(prefix="telegram-assistant-demo-", dir="/var/tmp"))
-        save_state(folder.path, folder.state.model_copy(update={"postgres_folder": place}))
+        update_state(folder.path, postgres_folder=place)
     place.mkdir(exist_ok=True, mode=0o700)
     if user is not None:
         os.chown(place, user.user_id, user.group_id)

@@ -174,14 +174,21 @@ async def wait_for_channels(app: App) -> None:
 
 async def wait_for_first(listed: str, *, port: int, key: str) -> None:
     """Waits until the API lists one of these (`feed`, `stories`), as it would answer anybody."""
-    while not await asyncio.to_thread(_lists_any, listed, port, key):  # noqa: ASYNC110 -- asks from outside
+    while not await asyncio.to_thread(  # noqa: ASYNC110 -- asks from outside
+        _lists_any, f"{listed}?limit=1", port, key
+    ):
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _lists_any(listed: str, port: int, key: str) -> bool:
+async def search_once(*, port: int, key: str) -> None:
+    """Makes the api load its sentence model, if it has one, so that people do not wait for that."""
+    await asyncio.to_thread(_lists_any, "search?limit=1&q=news", port, key)
+
+
+def _lists_any(path: str, port: int, key: str) -> bool:
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=ANSWER_SECONDS)
     try:
-        connection.request("GET", f"/api/v1/{listed}?limit=1", headers={"Authorization": f"Bearer {key}"})
+        connection.request("GET", f"/api/v1/{path}", headers={"Authorization": f"Bearer {key}"})
         response = connection.getresponse()
         return response.status == http.client.OK and bool(json.loads(response.read())["items"])
     except (OSError, http.client.HTTPException):

@@ -30,7 +30,9 @@ from telegram_assistant.stores.postgres.posts.forwards import Forwards
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 GRAPH_OFF = Reason(
-    "graph_off", "the graph of forwards is switched off on this server; its operator can switch it on"
+    "graph_off",
+    "similar channels and links to pages need a graph beside PostgreSQL, which is switched off on this "
+    "server; its operator can switch it on",
 )
 
 

@@ -92,7 +92,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
 
 @asynccontextmanager
 async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable | None]:
-    """Like `open_vectors`, for a process that only searches: if another process holds embedded vectors,
+    """Like `open_vectors`, for a command that only searches: if another process holds embedded vectors,
     it searches through that process.
     """
     async with AsyncExitStack() as stack:
@@ -101,6 +101,18 @@ async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable 
         except InUse:
             searchable = SharedVectors(settings.folder or Path())
         yield searchable
+
+
+@asynccontextmanager
+async def open_search(settings: VectorSettings) -> AsyncIterator[Searchable | None]:
+    """For a role that runs beside the one with the embedded vectors: it leaves them to that process, also
+    while it is not running yet, so the two start in any order. None if vectors are off.
+    """
+    if place_of(settings) is Used.EMBEDDED:
+        yield SharedVectors(settings.folder or Path())
+        return
+    async with open_vectors(settings) as store:
+        yield store
 
 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:

@@ -47,7 +47,7 @@ class LocalModels:
     def __init__(self, *, models: Path) -> None:
         self._models = models
         self._loading = asyncio.Lock()
-        self._embedders: dict[str, Embedder] = {}
+        self._embedders: dict[str, asyncio.Task[Embedder]] = {}
         self._readings = asyncio.Semaphore(PICTURES_AT_ONCE)
 
     async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary) -> list[Tags]:
@@ -73,14 +73,21 @@ class LocalModels:
     ) -> Embedded:
         """Computes vectors; ignores the timeout. Raises Rejected if the model was not downloaded."""
         del timeout_seconds
-        async with self._loading:
-            if model not in self._embedders:
-                self._embedders[model] = await asyncio.to_thread(_load_model, self._models, model)
-        vectors = await asyncio.to_thread(self._embedders[model], texts, kind)
-        return Embedded(vectors, Tokens())
+        embedder = await asyncio.shield(self._embedder(model))
+        return Embedded(await asyncio.to_thread(embedder, texts, kind), Tokens())
 
     async def close(self) -> None:
+        for loading in self._embedders.values():
+            loading.cancel()
         self._embedders.clear()
+
+    def _embedder(self, model: str) -> asyncio.Task[Embedder]:
+        """The model, which a query may stop waiting for: loading goes on, and the next query finds it."""
+        loading = self._embedders.get(model)
+        if loading is None or (loading.done() and (loading.cancelled() or loading.exception())):
+            loading = asyncio.create_task(asyncio.to_thread(_load_model, self._models, model))
+            self._embedders[model] = loading
+        return loading
 
 
 @cache

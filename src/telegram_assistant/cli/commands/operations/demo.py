@@ -16,6 +16,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from telegram_assistant.cli.environment import console, refuse
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.demo.environment import OpenDemo
 from telegram_assistant.demo.folder import usual_folder
 from telegram_assistant.demo.progress import DemoStep
@@ -47,7 +48,8 @@ def demo(
     stops it.
 
     Starts its own PostgreSQL and Redis; if DATABASE_URL and REDIS_URL are exported, it creates its own
-    database there instead.
+    database there instead. With NEO4J_URI it also shows similar channels, and with a model of `tga models
+    pull` it also searches by meaning.
     """
     place = folder or usual_folder(os.environ)
     try:
@@ -95,6 +97,8 @@ def _announce(opened: OpenDemo) -> None:
         "Posts are invented and keep arriving; older ones are read in the background. "
         "`tga demo --remove` deletes everything."
     )
+    for note in opened.notes:
+        console.print(f"{words_of(note)}.")
 
 
 def _has_screen() -> bool:

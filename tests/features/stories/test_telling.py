@@ -57,7 +57,7 @@ def newest_text(*texts: str) -> tuple[str, int] | None:
     summary = summary_of(whole)
     assert summary is not None
     newest = newest_state_of(whole, summary)
-    return newest and (newest.sentence.text, newest.posts[0].channel_id)
+    return None if newest is None else (newest.sentence.text, newest.posts[0].channel_id)
 
 
 def test_the_newest_state_is_the_change_or_what_was_added_after_it() -> None:

@@ -12,7 +12,7 @@ MIN_HEIGHT, MIN_COUNTED_HEIGHT = 1, 4
 
 
 @dataclass(frozen=True, slots=True)
-class DayBar:
+class AlertBar:
     """The bar of a day: its place and its height."""
 
     x: int
@@ -21,12 +21,12 @@ class DayBar:
     is_newest: bool
 
 
-def draw_days(counts: Sequence[int], *, highest: int) -> tuple[DayBar, ...]:
+def draw_days(counts: Sequence[int], *, highest: int) -> tuple[AlertBar, ...]:
     """One bar a day. `highest` is the highest count of all lists that are compared."""
     heights = [
         max(MIN_COUNTED_HEIGHT, round(HEIGHT * count / highest)) if count else MIN_HEIGHT for count in counts
     ]
     return tuple(
-        DayBar(place * STEP, HEIGHT - height, height, place == len(counts) - 1)
+        AlertBar(place * STEP, HEIGHT - height, height, place == len(counts) - 1)
         for place, height in enumerate(heights)
     )

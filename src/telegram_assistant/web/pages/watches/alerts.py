@@ -12,7 +12,7 @@ from telegram_assistant.features.watches.alerts import find_alert, link_of_alert
 from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.features.watches.inbox import InboxLine, read_inbox
 from telegram_assistant.features.watches.watches import list_watches
-from telegram_assistant.web.charts.watches import DayBar, draw_days
+from telegram_assistant.web.charts.watches import AlertBar, draw_days
 from telegram_assistant.web.cursors import read_moment_cursor, write_moment_cursor
 from telegram_assistant.web.views import Content, TenantView, go, moment_of, uuid_of
 
@@ -48,7 +48,7 @@ async def show(view: TenantView) -> Content:
     }
 
 
-def _draw_busiest(watches: Sequence[Watch]) -> list[tuple[Watch, tuple[DayBar, ...]]]:
+def _draw_busiest(watches: Sequence[Watch]) -> list[tuple[Watch, tuple[AlertBar, ...]]]:
     """The watches with the most alerts of the last seven days, drawn to one scale."""
     busiest = sorted(watches, key=lambda watch: -watch.recent)[:WATCHES_BESIDE]
     highest = max((max(watch.recent_days) for watch in busiest), default=0)

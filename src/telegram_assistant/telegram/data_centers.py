@@ -56,10 +56,8 @@ class DataCenterClient:
 
     async def connect(self) -> None:
         client, data_center = self._client, self._data_center
-        make_connection, log, proxy = client._connection, client._log, client._proxy  # noqa: SLF001 -- as above
-        connection = make_connection(
-            data_center.address, data_center.port, data_center.dc_id, loggers=log, proxy=proxy
-        )
+        dial, log, proxy = client._connection, client._log, client._proxy  # noqa: SLF001 -- as above
+        connection = dial(data_center.address, data_center.port, data_center.dc_id, loggers=log, proxy=proxy)
         await self._sender.connect(connection)
         init_request = client._init_request  # noqa: SLF001 -- as above
         has_key = data_center.key is not None

@@ -120,29 +120,29 @@ async def run_schedule(bench: Bench, seed: int) -> Found:
 
 
 async def make_trouble(bench: Bench, landed: Landed, seed: int) -> None:
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     began = time.monotonic()
     bench.old_copy = None
     copying = asyncio.create_task(keep_old_copies(bench))
     landing = asyncio.create_task(land(bench, landed, random.Random(seed + 1), until=began + TROUBLE_SECONDS))
-    for moment in sorted(hand.uniform(0.5, TROUBLE_SECONDS) for _ in range(hand.randint(4, 9))):
+    for moment in sorted(rng.uniform(0.5, TROUBLE_SECONDS) for _ in range(rng.randint(4, 9))):
         await asyncio.sleep(max(0.0, began + moment - time.monotonic()))
-        await break_something(bench, hand)
+        await break_something(bench, rng)
     await landing
     copying.cancel()
     for road in (bench.fleet.redis_road, bench.fleet.database_road):
         await road.mend()
 
 
-async def land(bench: Bench, landed: Landed, hand: random.Random, *, until: float) -> None:
+async def land(bench: Bench, landed: Landed, rng: random.Random, *, until: float) -> None:
     """About 200 posts a second, one page in five in the bulk lane; some posts are slow, a few are poison."""
     poison = list(POISON)
     while time.monotonic() < until:
         channel_id = ChannelId(next(bench.channel_ids))
         await bench.system.channels.register(Channel(channel_id=channel_id, title="chaos"))
-        texts = [hand.choices(("plain", "slow"), weights=(300, 1))[0] for _ in range(POSTS_PER_PAGE)]
-        if poison and hand.random() < 0.1:
-            texts[hand.randrange(POSTS_PER_PAGE)] = poison.pop()
+        texts = [rng.choices(("plain", "slow"), weights=(300, 1))[0] for _ in range(POSTS_PER_PAGE)]
+        if poison and rng.random() < 0.1:
+            texts[rng.randrange(POSTS_PER_PAGE)] = poison.pop()
         now = datetime.now(UTC)
         posts = tuple(
             Post(
@@ -154,7 +154,7 @@ async def land(bench: Bench, landed: Landed, hand: random.Random, *, until: floa
             )
             for number, text in enumerate(texts, start=1)
         )
-        lane = Lane.BULK if hand.random() < 0.2 else Lane.LIVE
+        lane = Lane.BULK if rng.random() < 0.2 else Lane.LIVE
         await bench.system.landing.land(page_of(posts, lane=lane), Claim(channel_id, 0))
         for post in posts:
             (landed.poison if post.text in POISON else landed.good).add(f"{channel_id}/{post.message_id}")
@@ -170,30 +170,30 @@ async def keep_old_copies(bench: Bench) -> None:
         bench.old_copy = copy
 
 
-async def break_something(bench: Bench, hand: random.Random) -> None:
-    fault = hand.choice(FAULTS)
+async def break_something(bench: Bench, rng: random.Random) -> None:
+    fault = rng.choice(FAULTS)
     bench.faults[fault] += 1
     fleet = bench.fleet
     match fault:
         case "kill_worker":
-            fleet.kill_one(hand.randrange(WORKERS))
+            fleet.kill_one(rng.randrange(WORKERS))
         case "deploy":
-            fleet.deploy_one(hand.randrange(WORKERS))
+            fleet.deploy_one(rng.randrange(WORKERS))
         case "kill_redis" | "empty_redis" | "old_redis":
             await asyncio.to_thread(fleet.engine.kill)
-            await asyncio.sleep(hand.uniform(0.1, 1.5))
+            await asyncio.sleep(rng.uniform(0.1, 1.5))
             if fault == "empty_redis":
                 fleet.engine.forget_everything()
             if fault == "old_redis" and bench.old_copy is not None:
                 fleet.engine.go_back_to(bench.old_copy)
             await asyncio.to_thread(fleet.engine.start)
         case "slow_road":
-            await fleet.redis_road.spoil("latency", latency=hand.randint(50, 400), jitter=50)
-            await asyncio.sleep(hand.uniform(0.5, 2))
+            await fleet.redis_road.spoil("latency", latency=rng.randint(50, 400), jitter=50)
+            await asyncio.sleep(rng.uniform(0.5, 2))
             await fleet.redis_road.mend()
         case "silent_road":
             await fleet.redis_road.spoil("timeout", timeout=0)
-            await asyncio.sleep(hand.uniform(0.5, 3))
+            await asyncio.sleep(rng.uniform(0.5, 3))
             await fleet.redis_road.mend()
         case "cut_road":
             await fleet.redis_road.disable()

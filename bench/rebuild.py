@@ -229,11 +229,11 @@ async def both(
 
 def _questions(texts: Sequence[str]) -> list[str]:
     """Two words of some post each, as a person would remember it."""
-    hand = random.Random(3)
+    rng = random.Random(3)
     made = []
-    for text in hand.sample(texts, min(len(texts), QUESTIONS)):
+    for text in rng.sample(texts, min(len(texts), QUESTIONS)):
         words = [word for word in text.split() if word.isalpha() and len(word) > 4]
-        made.append(" ".join(hand.sample(words, min(2, len(words)))) or "новости")
+        made.append(" ".join(rng.sample(words, min(2, len(words)))) or "новости")
     return made
 
 

@@ -129,7 +129,7 @@ async def make_world(system: SystemStores, pool: Pool, *, posts_per_channel: int
         await system.channels.subscribe(b, make_subscription(channel_id))
     writer = _shared_writer()
     for channel_id in channels:
-        newest = datetime.now(UTC) - timedelta(seconds=writer.hand.randrange(3600))
+        newest = datetime.now(UTC) - timedelta(seconds=writer.rng.randrange(3600))
         posts = posts_of(
             writer, channel_id, first_id=1, count=posts_per_channel, newest=newest, span=timedelta(days=2)
         )

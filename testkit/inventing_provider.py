@@ -74,15 +74,15 @@ class InventingModel:
     written: int = 0
 
     def answer(self, question: ChatRequest) -> str:
-        hand = random.Random(f"{self.seed}{question.user.partition('PASSAGES')[2][:2000]}")
+        rng = random.Random(f"{self.seed}{question.user.partition('PASSAGES')[2][:2000]}")
         lines = []
         for number, text in _PASSAGE.findall(question.user)[:MAX_SENTENCES]:
             sentences = [sentence for sentence in split_sentences(text) if len(sentence) >= MIN_LETTERS]
             if not sentences:
                 continue
-            sentence = hand.choice(sentences[:2])
-            if hand.random() < INVENTED_SHARE:
-                sentence = hand.choice(INVENTIONS)(sentence, bool(_RUSSIAN.search(sentence)))
+            sentence = rng.choice(sentences[:2])
+            if rng.random() < INVENTED_SHARE:
+                sentence = rng.choice(INVENTIONS)(sentence, bool(_RUSSIAN.search(sentence)))
                 self.planted.add(sentence)
             self.written += 1
             lines.append(f"{sentence} [{number}]")

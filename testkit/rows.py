@@ -69,37 +69,37 @@ in on by from for without through after before near between despite according to
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A random hand. Phrases are made once, so that a post costs a few picks."""
+    """A random generator of rows. Phrases are made once, so that a post costs a few picks."""
 
-    hand: random.Random
+    rng: random.Random
     russian: tuple[str, ...]
     english: tuple[str, ...]
 
 
 def make_writer(seed: int) -> Writer:
-    hand = random.Random(seed)
-    russian = tuple(_phrase(hand, RUSSIAN, RUSSIAN_VERBS, RUSSIAN_LINKS) for _ in range(PHRASES_PER_LANGUAGE))
-    english = tuple(_phrase(hand, ENGLISH, ENGLISH_VERBS, ENGLISH_LINKS) for _ in range(PHRASES_PER_LANGUAGE))
-    return Writer(hand, russian, english)
+    rng = random.Random(seed)
+    russian = tuple(_phrase(rng, RUSSIAN, RUSSIAN_VERBS, RUSSIAN_LINKS) for _ in range(PHRASES_PER_LANGUAGE))
+    english = tuple(_phrase(rng, ENGLISH, ENGLISH_VERBS, ENGLISH_LINKS) for _ in range(PHRASES_PER_LANGUAGE))
+    return Writer(rng, russian, english)
 
 
 def _phrase(
-    hand: random.Random, nouns: tuple[str, ...], verbs: tuple[str, ...], links: tuple[str, ...]
+    rng: random.Random, nouns: tuple[str, ...], verbs: tuple[str, ...], links: tuple[str, ...]
 ) -> str:
-    words = [_zipf(hand, nouns), hand.choice(verbs), _zipf(hand, nouns)]
-    for _ in range(hand.randint(2, 6)):
-        words += [hand.choice(links), _zipf(hand, nouns)]
-    if hand.random() < 0.3:
-        words.append(str(hand.randint(2, 5000)))
+    words = [_zipf(rng, nouns), rng.choice(verbs), _zipf(rng, nouns)]
+    for _ in range(rng.randint(2, 6)):
+        words += [rng.choice(links), _zipf(rng, nouns)]
+    if rng.random() < 0.3:
+        words.append(str(rng.randint(2, 5000)))
     return " ".join(words).capitalize() + "."
 
 
-def _zipf(hand: random.Random, choices: tuple[str, ...]) -> str:
+def _zipf(rng: random.Random, choices: tuple[str, ...]) -> str:
     """Few words are said often, most seldom."""
     return choices[
-        min(int(hand.paretovariate(0.7)) - 1, len(choices) - 1)
-        if hand.random() < 0.6
-        else hand.randrange(len(choices))
+        min(int(rng.paretovariate(0.7)) - 1, len(choices) - 1)
+        if rng.random() < 0.6
+        else rng.randrange(len(choices))
     ]
 
 
@@ -107,15 +107,15 @@ def posts_of(
     writer: Writer, channel_id: int, *, first_id: int, count: int, newest: datetime, span: timedelta
 ) -> Iterator[Post]:
     """`count` posts with ascending ids and dates that end at `newest`; here and there an album of several."""
-    hand = writer.hand
-    is_russian = hand.random() < RUSSIAN_SHARE
-    moments = sorted(newest - span * hand.random() for _ in range(count))
+    rng = writer.rng
+    is_russian = rng.random() < RUSSIAN_SHARE
+    moments = sorted(newest - span * rng.random() for _ in range(count))
     if moments:
         moments[-1] = newest
     album_left, album_id = 0, None
     for number, moment in enumerate(moments):
-        if album_left == 0 and hand.random() < ALBUM_SHARE:
-            album_left, album_id = hand.randint(2, 10), hand.getrandbits(62)
+        if album_left == 0 and rng.random() < ALBUM_SHARE:
+            album_left, album_id = rng.randint(2, 10), rng.getrandbits(62)
         in_album = album_left > 0
         yield make_post(
             writer,
@@ -137,19 +137,19 @@ def make_post(
     is_russian: bool = True,
     grouped_id: int | None = None,
 ) -> Post:
-    hand = writer.hand
+    rng = writer.rng
     phrases = writer.russian if is_russian else writer.english
-    text = " ".join(hand.choices(phrases, k=hand.randint(3, 9)))
+    text = " ".join(rng.choices(phrases, k=rng.randint(3, 9)))
     entities: tuple[TextEntity, ...] = (TextEntity("bold", 0, min(len(text), 20)),)
-    if hand.random() < LINK_SHARE:
-        url = f"https://news.example/{hand.randrange(100_000)}"
+    if rng.random() < LINK_SHARE:
+        url = f"https://news.example/{rng.randrange(100_000)}"
         entities += (TextEntity("url", len(text) + 1, len(url)),)
         text = f"{text} {url}"
-    has_photo = grouped_id is not None or hand.random() < PHOTO_SHARE
-    media_ids = (hand.getrandbits(60),) if has_photo else ()
+    has_photo = grouped_id is not None or rng.random() < PHOTO_SHARE
+    media_ids = (rng.getrandbits(60),) if has_photo else ()
     forwarded = (
-        Origin(ChannelId(hand.randrange(1, 1_000_000)), MessageId(hand.randrange(1, 5000)))
-        if hand.random() < FORWARD_SHARE
+        Origin(ChannelId(rng.randrange(1, 1_000_000)), MessageId(rng.randrange(1, 5000)))
+        if rng.random() < FORWARD_SHARE
         else None
     )
     return Post(
@@ -160,13 +160,13 @@ def make_post(
         kind=PostKind.PHOTO if has_photo else PostKind.TEXT,
         text=text,
         entities=entities,
-        edited_at=posted_at + timedelta(minutes=5) if hand.random() < EDITED_SHARE else None,
-        reply_to=MessageId(message_id - 1) if message_id > 1 and hand.random() < REPLY_SHARE else None,
+        edited_at=posted_at + timedelta(minutes=5) if rng.random() < EDITED_SHARE else None,
+        reply_to=MessageId(message_id - 1) if message_id > 1 and rng.random() < REPLY_SHARE else None,
         forwarded_from=forwarded,
         grouped_id=grouped_id,
         lang="ru" if is_russian else "en",
         facts={
-            "counts": {"views": hand.randrange(100_000)},
+            "counts": {"views": rng.randrange(100_000)},
             **({"media": {"kind": "photo", "id": media_ids[0]}} if media_ids else {}),
         },
     )
@@ -178,15 +178,15 @@ def heavy_tailed_counts(seed: int, *, channels: int, posts: int) -> list[int]:
     """
     if posts < channels:
         raise ValueError(f"{posts} posts are too few for {channels} channels")
-    hand = random.Random(seed)
-    weights = [hand.lognormvariate(0, 1.6) for _ in range(channels)]
+    rng = random.Random(seed)
+    weights = [rng.lognormvariate(0, 1.6) for _ in range(channels)]
     total = sum(weights)
     counts = [max(1, round(posts * weight / total)) for weight in weights]
     edges = list(accumulate(weights))
     while (missing := posts - sum(counts)) != 0:
         step = 1 if missing > 0 else -1
         for _ in range(abs(missing)):
-            lucky = min(bisect(edges, hand.random() * total), channels - 1)
+            lucky = min(bisect(edges, rng.random() * total), channels - 1)
             if counts[lucky] + step >= 1:
                 counts[lucky] += step
     return counts

@@ -71,8 +71,8 @@ class Fleet:
             command = [sys.executable, "-m", "telegram_assistant", "run", "--roles", role]
             return subprocess.Popen(command, env=environ, stdout=lines, stderr=lines)
 
-    def take(self, hand: random.Random) -> subprocess.Popen[bytes]:
-        return self.running.pop(hand.randrange(len(self.running)))
+    def take(self, rng: random.Random) -> subprocess.Popen[bytes]:
+        return self.running.pop(rng.randrange(len(self.running)))
 
     def stop(self) -> None:
         for process in [*self.running, *([self.worker] if self.worker else [])]:
@@ -87,7 +87,7 @@ class Fleet:
 class Scene:
     """One schedule under way."""
 
-    hand: random.Random
+    rng: random.Random
     servers: OwnServers
     control: ControlClient
     fleet: Fleet
@@ -107,55 +107,55 @@ async def live(scene: Scene, until: float) -> None:
 
     Of some of it nobody is told.
     """
-    hand = scene.hand
+    rng = scene.rng
     while scene.at < until:
-        channel = FIRST_CHANNEL + hand.randrange(CHANNELS)
-        if hand.random() < EVENT_SHARE:
+        channel = FIRST_CHANNEL + rng.randrange(CHANNELS)
+        if rng.random() < EVENT_SHARE:
             await _tell_event(scene, channel)
-        for _ in range(hand.choice((1, 1, 1, 2, 5, 130 if hand.random() < 0.05 else 3))):
+        for _ in range(rng.choice((1, 1, 1, 2, 5, 130 if rng.random() < 0.05 else 3))):
             scene.message_count += 1
             newest = await _publish(
-                scene, channel, f"новость {scene.message_count} из {channel}", deliver=hand.random() < 0.8
+                scene, channel, f"новость {scene.message_count} из {channel}", deliver=rng.random() < 0.8
             )
-        if hand.random() < 0.3:
+        if rng.random() < 0.3:
             scene.message_count += 1
-            edited = hand.randrange(2, newest + 1)
+            edited = rng.randrange(2, newest + 1)
             if (channel, edited) not in scene.event_posts:
                 await _quietly(
                     scene.control.edit,
                     channel,
                     edited,
                     f"исправлено {scene.message_count}",
-                    deliver=hand.random() < 0.5,
+                    deliver=rng.random() < 0.5,
                 )
-        if hand.random() < 0.1:
-            first, count = hand.randrange(2, newest + 1), hand.choice((1, 1, 2, 30))
+        if rng.random() < 0.1:
+            first, count = rng.randrange(2, newest + 1), rng.choice((1, 1, 2, 30))
             gone = [
                 message_id
                 for message_id in range(first, min(first + count, newest + 1))
                 if (channel, message_id) not in scene.event_posts
             ]
-            await _quietly(scene.control.delete, channel, gone, deliver=hand.random() < 0.5)
-        await asyncio.sleep(hand.uniform(0.1, 0.6))
+            await _quietly(scene.control.delete, channel, gone, deliver=rng.random() < 0.5)
+        await asyncio.sleep(rng.uniform(0.1, 0.6))
 
 
 async def _tell_event(scene: Scene, channel: int) -> None:
     """A new event, or one of the last ones again in some channel."""
-    scene.events += scene.hand.random() < 0.4
-    event = scene.events - scene.hand.randrange(min(scene.events + 1, 3))
+    scene.events += scene.rng.random() < 0.4
+    event = scene.events - scene.rng.randrange(min(scene.events + 1, 3))
     made = await asyncio.to_thread(
-        scene.control.post, channel, text_of(event, scene.hand), deliver=scene.hand.random() < 0.8
+        scene.control.post, channel, text_of(event, scene.rng), deliver=scene.rng.random() < 0.8
     )
     scene.event_posts |= {(channel, message_id) for message_id in made}
 
 
 async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> int:
     """A post, or an album; its newest id."""
-    hand = scene.hand
+    rng = scene.rng
     kinds, weights = (None, "image/jpeg", "video/mp4", "application/pdf", "album"), (70, 15, 4, 3, 8)
-    kind = hand.choices(kinds, weights)[0]
+    kind = rng.choices(kinds, weights)[0]
     if kind == "album":
-        items = [hand.choice(("image/jpeg", "video/mp4")) for _ in range(hand.randrange(2, 6))]
+        items = [rng.choice(("image/jpeg", "video/mp4")) for _ in range(rng.randrange(2, 6))]
         made = await asyncio.to_thread(
             scene.control.ask,
             "POST",
@@ -168,7 +168,7 @@ async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> i
     file = (
         {}
         if kind is None
-        else {"media": kind, "size": hand.randrange(20_000, 900_000), "dc_id": hand.choice((2, 2, 2, 4))}
+        else {"media": kind, "size": rng.randrange(20_000, 900_000), "dc_id": rng.choice((2, 2, 2, 4))}
     )
     return (await asyncio.to_thread(scene.control.post, channel, text, deliver=deliver, **file))[-1]
 
@@ -181,11 +181,11 @@ async def _quietly(change: Callable[..., Any], *arguments: Any, **more: Any) -> 
 
 async def freeze(scene: Scene) -> None:
     """One process sleeps past its lease, and wakes up believing that it still has it."""
-    await asyncio.sleep(scene.hand.uniform(3, 8))
-    process = scene.fleet.take(scene.hand)
+    await asyncio.sleep(scene.rng.uniform(3, 8))
+    process = scene.fleet.take(scene.rng)
     process.send_signal(signal.SIGSTOP)
     scene.fleet.start()
-    await asyncio.sleep(scene.hand.uniform(*FROZEN_SECONDS))
+    await asyncio.sleep(scene.rng.uniform(*FROZEN_SECONDS))
     process.send_signal(signal.SIGCONT)
     await asyncio.sleep(5)
     scene.fleet.running.append(process)
@@ -193,8 +193,8 @@ async def freeze(scene: Scene) -> None:
 
 async def trouble(scene: Scene, faults: Counter[str]) -> None:
     while scene.at < TROUBLE_SECONDS:
-        await asyncio.sleep(scene.hand.uniform(0.5, 4))
-        fault = scene.hand.choice(FAULTS)
+        await asyncio.sleep(scene.rng.uniform(0.5, 4))
+        fault = scene.rng.choice(FAULTS)
         if fault in {"kill", "deploy"} and scene.at > LAST_KILL_SECONDS:
             continue
         faults[fault] += 1
@@ -202,24 +202,22 @@ async def trouble(scene: Scene, faults: Counter[str]) -> None:
 
 
 async def _kill(scene: Scene) -> None:
-    process = scene.fleet.take(scene.hand)
+    process = scene.fleet.take(scene.rng)
     process.kill()
     await asyncio.to_thread(process.wait, 10)
-    await asyncio.sleep(scene.hand.uniform(0, 2))
+    await asyncio.sleep(scene.rng.uniform(0, 2))
     scene.fleet.start()
 
 
 async def _deploy(scene: Scene) -> None:
-    process = scene.fleet.take(scene.hand)
+    process = scene.fleet.take(scene.rng)
     process.terminate()
     scene.fleet.start()
     await asyncio.to_thread(process.wait, 30)
 
 
 async def _drop(scene: Scene) -> None:
-    await asyncio.to_thread(
-        scene.control.ask, "POST", "/connections/drop", abruptly=scene.hand.random() < 0.5
-    )
+    await asyncio.to_thread(scene.control.ask, "POST", "/connections/drop", abruptly=scene.rng.random() < 0.5)
 
 
 async def _expire(scene: Scene) -> None:
@@ -234,8 +232,8 @@ def _failing(
         body = {
             "method": method,
             "code": code,
-            "message": message(scene.hand),
-            "times": scene.hand.randrange(1, 4),
+            "message": message(scene.rng),
+            "times": scene.rng.randrange(1, 4),
         }
         await asyncio.to_thread(scene.control.ask, "POST", "/failures", **body)
 
@@ -245,7 +243,7 @@ def _failing(
 def _trouble(name: str, on: Any, off: Any) -> Callable[[Scene], Awaitable[None]]:
     async def act(scene: Scene) -> None:
         await asyncio.to_thread(scene.control.ask, "POST", "/trouble", **{name: on})
-        await asyncio.sleep(scene.hand.uniform(1, 5))
+        await asyncio.sleep(scene.rng.uniform(1, 5))
         await asyncio.to_thread(scene.control.ask, "POST", "/trouble", **{name: off})
 
     return act
@@ -254,7 +252,7 @@ def _trouble(name: str, on: Any, off: Any) -> Callable[[Scene], Awaitable[None]]
 def _restart_server(name: str) -> Callable[[Scene], Awaitable[None]]:
     async def act(scene: Scene) -> None:
         scene.servers.kill(name)
-        await asyncio.sleep(scene.hand.uniform(0, 3))
+        await asyncio.sleep(scene.rng.uniform(0, 3))
         await asyncio.to_thread(scene.servers.run, "up", name)
 
     return act
@@ -279,10 +277,10 @@ ACTIONS: dict[str, Callable[[Scene], Awaitable[None]]] = {
     "kill": _kill,
     "deploy": _deploy,
     "drop": _drop,
-    "flood": _failing(420, lambda hand: f"FLOOD_WAIT_{hand.randrange(3, 20)}"),
-    "premium_flood": _failing(420, lambda hand: f"FLOOD_PREMIUM_WAIT_{hand.randrange(1, 8)}"),
-    "fail": _failing(500, lambda hand: hand.choice(("RPC_CALL_FAIL", "TIMEOUT", "MSG_WAIT_FAILED"))),
-    "file_flood": _failing(420, lambda hand: f"FLOOD_PREMIUM_WAIT_{hand.randrange(1, 8)}", "upload.getFile"),
+    "flood": _failing(420, lambda rng: f"FLOOD_WAIT_{rng.randrange(3, 20)}"),
+    "premium_flood": _failing(420, lambda rng: f"FLOOD_PREMIUM_WAIT_{rng.randrange(1, 8)}"),
+    "fail": _failing(500, lambda rng: rng.choice(("RPC_CALL_FAIL", "TIMEOUT", "MSG_WAIT_FAILED"))),
+    "file_flood": _failing(420, lambda rng: f"FLOOD_PREMIUM_WAIT_{rng.randrange(1, 8)}", "upload.getFile"),
     "expire": _expire,
     "deaf": _trouble("drop_updates", on=True, off=False),
     "slow": _trouble("latency_seconds", 1.5, 0.0),

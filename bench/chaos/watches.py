@@ -50,11 +50,11 @@ type Told = tuple[object, str, object]
 """A watch, the kind of an alert, and the story or post that it is about."""
 
 
-def text_of(event: int, hand: random.Random) -> str:
+def text_of(event: int, rng: random.Random) -> str:
     """An event in one of two wordings. Events differ in their place and numbers."""
     kind = event % 2 * 2
     place = {"city": CITIES[event % len(CITIES)], "street": STREETS[event % len(STREETS)]}
-    return hand.choice(WORDINGS[kind : kind + 2]).format(**place, count=event * 3 + 5, line=event * 7 + 11)
+    return rng.choice(WORDINGS[kind : kind + 2]).format(**place, count=event * 3 + 5, line=event * 7 + 11)
 
 
 async def add_watches(app: App, *tenants: str) -> None:

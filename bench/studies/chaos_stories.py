@@ -75,9 +75,9 @@ async def end_worker(worker: Process) -> None:
     await worker.wait()
 
 
-async def land_in_any_order(app: App, posts: Sequence[LabelledPost], hand: random.Random) -> None:
+async def land_in_any_order(app: App, posts: Sequence[LabelledPost], rng: random.Random) -> None:
     pages = await pages_of_channels(app, posts, PAGE)
-    hand.shuffle(pages)
+    rng.shuffle(pages)
     for page in pages:
         await app.system.landing.land(make_page(*page), Claim(page[0].channel_id, 0))
 
@@ -86,7 +86,7 @@ async def disturb(
     admin: "asyncpg.Connection[asyncpg.Record]",
     engine: Engine,
     environ: Mapping[str, str],
-    hand: random.Random,
+    rng: random.Random,
 ) -> Counter[str]:
     """Until every post has passed. Returns how often what happened."""
     happened, deadline = Counter[str](), asyncio.get_running_loop().time() + DONE_SECONDS
@@ -96,10 +96,10 @@ async def disturb(
             await admin.fetchval("SELECT EXISTS (SELECT 1 FROM outbox)")
             and asyncio.get_running_loop().time() < deadline
         ):
-            await asyncio.sleep(hand.uniform(*WORKS_SECONDS))
-            if hand.random() < 0.7:
+            await asyncio.sleep(rng.uniform(*WORKS_SECONDS))
+            if rng.random() < 0.7:
                 happened["kills"] += 1
-                await end_worker(workers.pop(hand.randrange(WORKERS)))
+                await end_worker(workers.pop(rng.randrange(WORKERS)))
                 workers.append(await start_worker(environ))
             else:
                 happened["emptied"] += 1
@@ -154,7 +154,7 @@ async def group_undisturbed(posts: Sequence[LabelledPost]) -> set[frozenset[Post
 
 
 async def run(days: int, seed: int) -> dict[str, object]:
-    posts, hand = world(days=days), random.Random(seed)
+    posts, rng = world(days=days), random.Random(seed)
     calm = await group_undisturbed(posts)
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
         async with (
@@ -162,10 +162,10 @@ async def run(days: int, seed: int) -> dict[str, object]:
             assemble(settings) as app,
         ):
             await count_words(settings, posts)
-            await land_in_any_order(app, posts, hand)
+            await land_in_any_order(app, posts, rng)
             admin = await connect(settings)
             urls = {"DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
-            happened = await disturb(admin, engine, {**os.environ, **urls, "NEO4J_URI": ""}, hand)
+            happened = await disturb(admin, engine, {**os.environ, **urls, "NEO4J_URI": ""}, rng)
             waiting = await admin.fetchval("SELECT count(*) FROM outbox")
             await admin.close()
             disturbed = await load_stories(app, posts)

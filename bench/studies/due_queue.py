@@ -90,21 +90,21 @@ class Worker:
     """Claims, polls without Telegram, and completes."""
 
     def __init__(self, number: int, system: SystemStores) -> None:
-        self.hand = random.Random(number)
+        self.rng = random.Random(number)
         self.writer: Writer = make_writer(number)
         self.system = system
 
     async def run(self, until: float, turns: Turns) -> None:
         schedule = self.system.schedule
         while time.perf_counter() < until:
-            account_id = AccountId(self.hand.randrange(1, ACCOUNTS + 1))
+            account_id = AccountId(self.rng.randrange(1, ACCOUNTS + 1))
             began = time.perf_counter()
             batch = await schedule.claim(account_id, 1, most=BATCH)
             turns.claims_ms.append((time.perf_counter() - began) * 1e3)
             now = datetime.now(UTC)
             empties = []
             for due in batch:
-                if self.hand.random() < EMPTY_SHARE:
+                if self.rng.random() < EMPTY_SHARE:
                     empties.append(Empty(due.channel_id, now + timedelta(minutes=5)))
                 else:
                     await self.land(due, now)
@@ -135,11 +135,11 @@ class Worker:
 
 
 async def bare(number: int, pool: Pool, until: float, turns: Turns) -> None:
-    hand = random.Random(number)
+    rng = random.Random(number)
     while time.perf_counter() < until:
         async with pool.acquire() as connection:
             await connection.execute("SET ROLE tga_system")
-            rows = await connection.fetch(BARE_CLAIM, hand.randrange(1, ACCOUNTS + 1))
+            rows = await connection.fetch(BARE_CLAIM, rng.randrange(1, ACCOUNTS + 1))
             await connection.execute(BARE_COMPLETE, [row["channel_id"] for row in rows])
             await connection.execute("RESET ROLE")
         turns.polls += len(rows)

@@ -94,12 +94,12 @@ async def load(admin: Admin, counts: list[int]) -> None:
         WHERE p.channel_id = c.channel_id
         """
     )
-    hand, by_count = random.Random(2), sorted(range(CHANNELS), key=lambda n: counts[n])
+    rng, by_count = random.Random(2), sorted(range(CHANNELS), key=lambda n: counts[n])
     await subscribe(admin, "quietest", by_count[:500])
     await subscribe(admin, "busiest", by_count[-500:])
     await subscribe(admin, "all", list(range(CHANNELS)))
     for number in range(RANDOM_TENANTS):
-        await subscribe(admin, f"random {number}", hand.sample(range(CHANNELS), 500))
+        await subscribe(admin, f"random {number}", rng.sample(range(CHANNELS), 500))
     await admin.execute("VACUUM ANALYZE")
 
 
@@ -108,14 +108,14 @@ def slices(counts: list[int], newest: datetime) -> Iterator[list[tuple[object, .
     shares: list[list[int]] = [[] for _ in range(SLICES)]
     for total in counts:
         whole, rest = divmod(total, SLICES)
-        lucky = set(writer.hand.sample(range(SLICES), rest))
+        lucky = set(writer.rng.sample(range(SLICES), rest))
         for number in range(SLICES):
             shares[number].append(whole + (number in lucky))
     for number, share in enumerate(shares):
         end = newest - SPAN * (SLICES - 1 - number) / SLICES
         posts = []
         for channel, count in enumerate(share):
-            moments = sorted(end - SPAN / SLICES * writer.hand.random() for _ in range(count))
+            moments = sorted(end - SPAN / SLICES * writer.rng.random() for _ in range(count))
             for moment in moments:
                 posts.append(
                     make_post(
@@ -127,7 +127,7 @@ def slices(counts: list[int], newest: datetime) -> Iterator[list[tuple[object, .
                     )
                 )
                 next_ids[channel] += 1
-        writer.hand.shuffle(posts)
+        writer.rng.shuffle(posts)
         for start in range(0, len(posts), 20_000):
             part = posts[start : start + 20_000]
             yield list(

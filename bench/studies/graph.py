@@ -97,7 +97,7 @@ def neo4j_pid() -> int:
 async def land(system: SystemStores, posts: int) -> tuple[TenantId, list[PostId]]:
     """Posts of three days, understood: two tags and two names each, few of them often."""
     tenant_id = (await system.tenants.ensure("bench")).tenant_id
-    writer, hand, ids = make_writer(1), random.Random(1), []
+    writer, rng, ids = make_writer(1), random.Random(1), []
     for channel_id in map(ChannelId, range(1, CHANNELS + 1)):
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
         await system.channels.subscribe(
@@ -114,16 +114,16 @@ async def land(system: SystemStores, posts: int) -> tuple[TenantId, list[PostId]
             )
         )
         await system.landing.land(page_of(made), Claim(channel_id, 0))
-        rows = [Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, draw_understanding(hand)) for post in made]
+        rows = [Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, draw_understanding(rng)) for post in made]
         await system.enrichments.save(rows)
         ids += [post.id for post in made]
-    hand.shuffle(ids)
+    rng.shuffle(ids)
     return tenant_id, ids
 
 
-def draw_understanding(hand: random.Random) -> dict[str, list[str] | list[dict[str, str]]]:
-    names = [{"kind": "person", "text": f"name {int(hand.paretovariate(0.5)) % 20_000}"} for _ in range(2)]
-    return {"tags": [f"tag {hand.randrange(200)}" for _ in range(2)], "entities": names}
+def draw_understanding(rng: random.Random) -> dict[str, list[str] | list[dict[str, str]]]:
+    names = [{"kind": "person", "text": f"name {int(rng.paretovariate(0.5)) % 20_000}"} for _ in range(2)]
+    return {"tags": [f"tag {rng.randrange(200)}" for _ in range(2)], "entities": names}
 
 
 async def prepare_bare(driver: AsyncDriver) -> None:

@@ -70,7 +70,7 @@ class Truth:
         return sum(self.sizes.values())
 
 
-def publish(control: ControlClient, files: int, hand: random.Random) -> list[int]:
+def publish(control: ControlClient, files: int, rng: random.Random) -> list[int]:
     """Channels with so many files in all, mixed; their bytes are in no store yet."""
     mark = secrets.token_hex(4)
     channels = [
@@ -80,9 +80,9 @@ def publish(control: ControlClient, files: int, hand: random.Random) -> list[int
     made: list[tuple[int, int]] = []
     for number in range(files):
         channel_id = channels[number % CHANNELS]
-        earlier_file = hand.choice(made) if made and hand.random() < 0.05 else None
-        kind, size = hand.choice(KINDS), int(SMALLEST * (LARGEST / SMALLEST) ** hand.random())
-        dc_id = SECOND_DC if hand.random() < 0.2 else 2
+        earlier_file = rng.choice(made) if made and rng.random() < 0.05 else None
+        kind, size = rng.choice(KINDS), int(SMALLEST * (LARGEST / SMALLEST) ** rng.random())
+        dc_id = SECOND_DC if rng.random() < 0.2 else 2
         more = {"same_file": earlier_file} if earlier_file else {"media": kind, "size": size, "dc_id": dc_id}
         (message_id,) = control.post(channel_id, f"файл {number}", **more)
         made += [] if earlier_file else [(channel_id, message_id)]
@@ -152,13 +152,13 @@ def _post(row: asyncpg.Record) -> PostId:
 
 
 async def trouble(
-    control: ControlClient, files: int, size_bytes: int, hand: random.Random, seen: dict[str, int]
+    control: ControlClient, files: int, size_bytes: int, rng: random.Random, seen: dict[str, int]
 ) -> None:
     """Connections drop and references expire while bytes flow, spread over all of them."""
     drops, expiries = (max(1, files * per_100 // 100) for per_100 in (DROPS_PER_100, EXPIRIES_PER_100))
     plan = [("drops", "/connections/drop")] * drops + [("expiries", "/files/expire")] * expiries
     for moment, (what, path) in zip(
-        sorted(hand.random() * 0.95 for _ in plan), hand.sample(plan, len(plan)), strict=True
+        sorted(rng.random() * 0.95 for _ in plan), rng.sample(plan, len(plan)), strict=True
     ):
         while (await asyncio.to_thread(control.state))["file_bytes"] < moment * size_bytes:
             await asyncio.sleep(0.02)
@@ -200,11 +200,11 @@ async def in_store(files: Files, since: datetime) -> list[bytes]:
 async def fetch(
     app: App, control: ControlClient, road: ToxiProxy, files: int, s3_down: float, seed: int
 ) -> dict[str, object]:
-    hand, settings, store = random.Random(seed), app.settings.database, app.files
+    rng, settings, store = random.Random(seed), app.settings.database, app.files
     assert store is not None
     admin = await asyncpg.connect((settings.admin_url or settings.url).get_secret_value())
     watcher = await asyncpg.connect((settings.admin_url or settings.url).get_secret_value())
-    channels = await asyncio.to_thread(publish, control, files, hand)
+    channels = await asyncio.to_thread(publish, control, files, rng)
     control.ask("POST", "/trouble", latency_seconds=LATENCY_SECONDS)
     truth = await asyncio.to_thread(load_truth, control, channels)
     tenant = await app.system.tenants.ensure("bench", is_operator=True)
@@ -223,7 +223,7 @@ async def fetch(
         began, since, used = time.monotonic(), datetime.now(UTC) - timedelta(seconds=2), own_cpu_seconds()
         async with asyncio.TaskGroup() as running:
             running.create_task(fetcher.run())
-            running.create_task(trouble(control, files, truth.size_bytes, hand, seen))
+            running.create_task(trouble(control, files, truth.size_bytes, rng, seen))
             down = running.create_task(outage(road, s3_down, watcher, files))
             await wait_until_settled(admin)
             await down

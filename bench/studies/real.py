@@ -146,9 +146,9 @@ def figures(posts: Sequence[RealPost], view: Shown) -> dict[str, Any]:
 def write_shown(folder: Path, posts: Sequence[RealPost], view: Shown) -> None:
     """Files for a person to read; the same run writes the same ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    hand, by_place = random.Random(SEED), sorted(view.stories, key=lambda pair: pair[0].first.place)
+    rng, by_place = random.Random(SEED), sorted(view.stories, key=lambda pair: pair[0].first.place)
     sample = sorted(
-        hand.sample(by_place, min(SHOWN_STORIES, len(by_place))), key=lambda pair: pair[0].first.place
+        rng.sample(by_place, min(SHOWN_STORIES, len(by_place))), key=lambda pair: pair[0].first.place
     )
     own_words = [text for story, summary in by_place for text in _own_words_texts(story, summary)]
     names = [post for post in posts if post.post.id in view.tags and view.tags[post.post.id].entities]
@@ -156,14 +156,14 @@ def write_shown(folder: Path, posts: Sequence[RealPost], view: Shown) -> None:
         ("stories", [_story_text(story, summary) for story, summary in sample]),
         ("disputes", [text for story, summary in by_place if (text := _dispute_text(story, summary))]),
         ("states", [text for story, summary in by_place if (text := _state_text(story, summary))]),
-        ("own_words", hand.sample(own_words, min(SHOWN_LINES, len(own_words)))),
+        ("own_words", rng.sample(own_words, min(SHOWN_LINES, len(own_words)))),
         ("digests", map(_digest_text, view.digests[:SHOWN_DIGESTS])),
         ("ads", [_ad_text(post, view.tags[post.post.id]) for post in posts if post.post.id in view.tags]),
         (
             "names",
             [
                 _names_text(post, view.tags[post.post.id])
-                for post in hand.sample(names, min(SHOWN_POSTS, len(names)))
+                for post in rng.sample(names, min(SHOWN_POSTS, len(names)))
             ],
         ),
     ):

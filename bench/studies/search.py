@@ -152,7 +152,7 @@ async def land(
     admin: Admin, written: Written, posts: int, tenant_id: TenantId, followed: Sequence[int]
 ) -> list[list[int]]:
     """All posts with their understanding; the words of those that the tenant sees, as numbers."""
-    newest, hand, ours = datetime.now(UTC).replace(microsecond=0), random.Random(4), frozenset(followed)
+    newest, rng, ours = datetime.now(UTC).replace(microsecond=0), random.Random(4), frozenset(followed)
     await admin.copy_records_to_table(
         "channels",
         records=[(n, f"Channel {n}") for n in range(1, CHANNELS + 1)],
@@ -169,14 +169,14 @@ async def land(
         for channel, count in enumerate(heavy_tailed_counts(1, channels=CHANNELS, posts=posts), 1)
         for number in range(1, count + 1)
     ]
-    hand.shuffle(places)
+    rng.shuffle(places)
     read = []
     for some in itertools.batched(places, 10_000):
         made = []
         for (channel_id, message_id), (text, numbers) in zip(
             some, some_texts(written, len(some)), strict=True
         ):
-            made.append(as_post(channel_id, message_id, moment_in(hand, newest, SPAN), text))
+            made.append(as_post(channel_id, message_id, moment_in(rng, newest, SPAN), text))
             if channel_id in ours:
                 read.append(numbers)
         rows = zip([post.channel_id for post in made], [newest] * len(made), *as_columns(made), strict=True)
@@ -199,14 +199,14 @@ async def make_points(app: App, vectors: Vectors, queries: Sequence[tuple[str, s
         [question for _, question in queries[:HEAPS]], tenant_id=await _tenant(app)
     )
     assert made.value is not None
-    heaps, hand = np.array(made.value), np.random.default_rng(6)
+    heaps, rng = np.array(made.value), np.random.default_rng(6)
     space = Space(made.model, heaps.shape[1])
     collection = space.collection(1)
     await vectors.create(space, collection)
     await vectors.switch(space, collection)
     last: PostId | None = None
     while ids := await app.system.post_states.after(last, limit=2000):
-        drawn = heaps[hand.integers(0, len(heaps), len(ids))] + hand.normal(
+        drawn = heaps[rng.integers(0, len(heaps), len(ids))] + rng.normal(
             scale=0.05, size=(len(ids), heaps.shape[1])
         )
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)

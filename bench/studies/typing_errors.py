@@ -42,14 +42,14 @@ async def run(posts: int, words: int, load: int) -> dict[str, object]:
         stored = await land_world(app, tenant_id, plan_posts(posts))
         texts = [text_of_post(planned) for planned in stored.values()]
         known = sorted({word.lower() for text in texts for word in _WORD.findall(text)})
-        hand = random.Random(7)
-        chosen = [word for word in hand.sample(known, 2 * words) if await _is_same(app, word, word)][:words]
-        mistyped = {make_error(word, hand, known=set(known)): word for word in chosen}
-        await look_up(app, tenant_id, hand.sample(known, 20))  # what is cold is not measured
+        rng = random.Random(7)
+        chosen = [word for word in rng.sample(known, 2 * words) if await _is_same(app, word, word)][:words]
+        mistyped = {make_error(word, rng, known=set(known)): word for word in chosen}
+        await look_up(app, tenant_id, rng.sample(known, 20))  # what is cold is not measured
         quiet = await mend(app, tenant_id, mistyped)
         with keep_busy(load):
             busy = await mend(app, tenant_id, mistyped)
-        pages = await look_up(app, tenant_id, hand.sample(known, words))
+        pages = await look_up(app, tenant_id, rng.sample(known, words))
     return {
         "bench": "typing_errors",
         "posts": len(stored),
@@ -63,12 +63,12 @@ async def run(posts: int, words: int, load: int) -> dict[str, object]:
     }
 
 
-def make_error(word: str, hand: random.Random, *, known: set[str]) -> str:
+def make_error(word: str, rng: random.Random, *, known: set[str]) -> str:
     letters = LATIN if word[0] in LATIN else CYRILLIC
     while True:
-        place, letter = hand.randrange(len(word) - 1), hand.choice(letters)
+        place, letter = rng.randrange(len(word) - 1), rng.choice(letters)
         before, after = word[:place], word[place:]
-        typed = hand.choice(
+        typed = rng.choice(
             (
                 before + letter + after[1:],
                 before + letter + after,

@@ -164,13 +164,13 @@ def model_figure(texts: list[str], scratch: Path) -> int:
 async def store_figures(
     vectors: Vectors, drawn: Drawn, points: int, folder: Path | None
 ) -> dict[str, object]:
-    collection, hand, pauses = SPACE.collection(1), random.Random(1), Pauses()
+    collection, rng, pauses = SPACE.collection(1), random.Random(1), Pauses()
     await vectors.create(SPACE, collection)
     await vectors.switch(SPACE, collection)
     watching = asyncio.create_task(pauses.watch())
     took = used = 0.0
     for start in range(0, points, BATCH):
-        some = [make_point(hand, start + number, vector) for number, vector in enumerate(drawn.some(BATCH))]
+        some = [make_point(rng, start + number, vector) for number, vector in enumerate(drawn.some(BATCH))]
         own, began = own_cpu_seconds(), time.perf_counter()
         await vectors.upsert(collection, some)
         took, used = took + time.perf_counter() - began, used + own_cpu_seconds() - own
@@ -189,7 +189,7 @@ async def store_figures(
         ("_of_5000_channels", 5000, 40),
         ("_of_all", None, 40),
     ):
-        p50, p95 = await latencies(vectors, drawn, hand, channels, count)
+        p50, p95 = await latencies(vectors, drawn, rng, channels, count)
         figures |= {f"search_p50_ms{name}": p50, f"search_p95_ms{name}": p95}
     watching.cancel()
     await vectors.drop(collection)
@@ -201,9 +201,9 @@ def is_being_indexed(folder: Path | None) -> bool:
     return folder is not None and len(list(folder.glob("posts-*"))) > 1
 
 
-def make_point(hand: random.Random, number: int, vector: Vector) -> Point:
-    channel_id = hand.randrange(1, CHANNELS + 1)
-    tags = [f"tag {hand.randrange(200)}" for _ in range(3)]
+def make_point(rng: random.Random, number: int, vector: Vector) -> Point:
+    channel_id = rng.randrange(1, CHANNELS + 1)
+    tags = [f"tag {rng.randrange(200)}" for _ in range(3)]
     payload: Payload = {
         "channel": channel_id,
         "at": 1_780_000_000 + number,
@@ -220,14 +220,14 @@ def make_point(hand: random.Random, number: int, vector: Vector) -> Point:
 
 
 async def latencies(
-    vectors: Vectors, drawn: Drawn, hand: random.Random, channels: int | None, count: int
+    vectors: Vectors, drawn: Drawn, rng: random.Random, channels: int | None, count: int
 ) -> tuple[float, float]:
     times = []
     for vector in drawn.some(count):
         reach = (
             None
             if channels is None
-            else Reach(local=frozenset(map(ChannelId, hand.sample(range(1, CHANNELS + 1), channels))))
+            else Reach(local=frozenset(map(ChannelId, rng.sample(range(1, CHANNELS + 1), channels))))
         )
         began = time.perf_counter()
         await vectors.search(SPACE, VectorQuery(vector=vector, reach=reach, limit=50))

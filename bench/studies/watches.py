@@ -94,7 +94,7 @@ async def _settle(admin: Admin, written: Written, texts: Sequence[tuple[str, lis
 
     The rarer word of each is its term, as `index_watch` would choose with the statistics of the posts.
     """
-    hand = random.Random(2)
+    rng = random.Random(2)
     await admin.execute(
         "INSERT INTO tenants (tenant_id, name) OVERRIDING SYSTEM VALUE SELECT n, 'bench ' || n "
         "FROM generate_series(10, $1::int) n",
@@ -108,7 +108,7 @@ async def _settle(admin: Admin, written: Written, texts: Sequence[tuple[str, lis
     pairs = [
         (tenant, channel)
         for tenant in range(10, TENANTS + 10)
-        for channel in hand.sample(range(1, CHANNELS + 1), FOLLOWED)
+        for channel in rng.sample(range(1, CHANNELS + 1), FOLLOWED)
     ]
     await admin.execute(
         "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT t, c, 60 "
@@ -118,8 +118,8 @@ async def _settle(admin: Admin, written: Written, texts: Sequence[tuple[str, lis
     )
     tenants, words, rarest = [], [], []
     for number in range(count):
-        numbers = sorted(set(hand.choice(texts)[1]))
-        first, other = hand.sample(
+        numbers = sorted(set(rng.choice(texts)[1]))
+        first, other = rng.sample(
             [n for n in numbers if n > 200] or numbers, 2
         )  # nobody watches the commonest words
         tenants.append(10 + number % TENANTS)

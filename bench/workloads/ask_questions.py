@@ -221,20 +221,20 @@ def dated_questions(
     """Questions about a day of the last week, and older posts about a twin of each event: the same kind, the
     same names, other numbers.
     """
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     questions: list[Question] = []
     twins: list[Planned] = []
     threads = list(_threads(posts).values())
-    hand.shuffle(threads)
+    rng.shuffle(threads)
     for its in threads:
-        story, language, day = its[0].story, hand.choice(its).root.channel.language, day_of(its[0])
+        story, language, day = its[0].story, rng.choice(its).root.channel.language, day_of(its[0])
         assert story is not None
         if len(questions) == count or (now.date() - day).days >= len(WEEKDAYS["ru"]):
             continue
         template = TEMPLATES[story.event.name][language == "en"]
-        text = fill_template(template, story.values, language, hand)
+        text = fill_template(template, story.values, language, rng)
         questions.append(
-            Question(_at_day(text, day, now.date(), language, hand), language, "dated", story, day)
+            Question(_at_day(text, day, now.date(), language, rng), language, "dated", story, day)
         )
         twin = replace(story, values=story.wrong, begins=story.begins - DAYS_BETWEEN * 86_400)
         twins += [
@@ -249,29 +249,29 @@ def undated_traps(posts: Sequence[Planned], count: int, *, now: datetime, seed: 
     """Three kinds that no post answers: the right name with a wrong verb, the right event with its names
     swapped, the right words about another day.
     """
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     stories = [its[0].story for its in _threads(posts).values() if its[0].story is not None]
-    hand.shuffle(stories)
+    rng.shuffle(stories)
     made: dict[str, list[Question]] = defaultdict(list)
     for language in ("ru", "en"):
         for story in stories:
             if "city" in story.values:
-                template = hand.choice(WRONG_VERBS)[language == "en"]
-                text = fill_template(template, story.values, language, hand)
+                template = rng.choice(WRONG_VERBS)[language == "en"]
+                text = fill_template(template, story.values, language, rng)
                 made["wrong_verb"].append(Question(text, language, "wrong_verb"))
             if story.event.name in SWAPPED and not _is_mirrored(story, stories):
                 template = SWAPPED[story.event.name][language == "en"]
-                text = fill_template(template, story.values, language, hand)
+                text = fill_template(template, story.values, language, rng)
                 made["wrong_role"].append(Question(text, language, "wrong_role"))
             day = datetime.fromtimestamp(story.begins, UTC).date() - timedelta(days=2)
-            text = fill_template(TEMPLATES[story.event.name][language == "en"], story.values, language, hand)
+            text = fill_template(TEMPLATES[story.event.name][language == "en"], story.values, language, rng)
             question = Question(
-                _at_day(text, day, now.date(), language, hand), language, "other_day", story, day
+                _at_day(text, day, now.date(), language, rng), language, "other_day", story, day
             )
             if not any(day_of(post) == day and is_about(question, post) for post in posts):
                 made["other_day"].append(replace(question, story=None))
     for questions in made.values():
-        hand.shuffle(questions)
+        rng.shuffle(questions)
     return [question for questions in made.values() for question in questions[:count]]
 
 
@@ -286,7 +286,7 @@ def _is_mirrored(story: Story, stories: Sequence[Story]) -> bool:
     )
 
 
-def _at_day(text: str, day: date, today: date, language: str, hand: random.Random) -> str:
+def _at_day(text: str, day: date, today: date, language: str, rng: random.Random) -> str:
     """The question with the day: today, yesterday, a weekday of the last week, or a date."""
     ago = (today - day).days
     is_russian = language == "ru"
@@ -299,7 +299,7 @@ def _at_day(text: str, day: date, today: date, language: str, hand: random.Rando
     elif ago < len(WEEKDAYS["ru"]):
         weekday = WEEKDAYS[language][day.weekday()]
         phrases.append(weekday if is_russian else f"on {weekday}")
-    return f"{text.removesuffix('?')} {hand.choice(phrases)}?"
+    return f"{text.removesuffix('?')} {rng.choice(phrases)}?"
 
 
 def _threads(posts: Sequence[Planned]) -> dict[int, list[Planned]]:
@@ -314,20 +314,20 @@ def questions_about(posts: Sequence[Planned], count: int, *, seed: int = 11) -> 
     """Questions, half of which posts answer. The others have real names without such a story, invented names,
     or another topic.
     """
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     by_story = _threads(posts)
     threads = [thread for thread in by_story.values() if len({post.channel.name for post in thread}) > 1]
-    hand.shuffle(threads)
+    rng.shuffle(threads)
     answerable = []
     for its in threads[: count // 2]:
-        story, language = its[0].story, hand.choice(its).root.channel.language
+        story, language = its[0].story, rng.choice(its).root.channel.language
         assert story is not None
         template = TEMPLATES[story.event.name][language == "en"]
         answerable.append(
-            Question(fill_template(template, story.values, language, hand), language, "answerable", story)
+            Question(fill_template(template, story.values, language, rng), language, "answerable", story)
         )
     stories = [its[0].story for its in by_story.values() if its[0].story is not None]
-    return answerable + _unanswerable(stories, count - len(answerable), hand)
+    return answerable + _unanswerable(stories, count - len(answerable), rng)
 
 
 def is_about(question: Question, post: Planned) -> bool:
@@ -341,28 +341,28 @@ def is_about(question: Question, post: Planned) -> bool:
     )
 
 
-def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> list[Question]:
+def _unanswerable(stories: Sequence[Story], count: int, rng: random.Random) -> list[Question]:
     questions: list[Question] = []
     kinds = ("no_such_story", "no_such_story", "invented_name", "off_topic")
     seen: set[str] = set()
     while len(questions) < count:
-        kind, language = kinds[len(questions) % len(kinds)], hand.choice(("ru", "en"))
-        story = hand.choice(stories)
+        kind, language = kinds[len(questions) % len(kinds)], rng.choice(("ru", "en"))
+        story = rng.choice(stories)
         template = TEMPLATES[story.event.name][language == "en"]
         slots = _named_slots(template, story)
         if kind == "off_topic":
-            text = hand.choice(OFF_TOPIC[language])
+            text = rng.choice(OFF_TOPIC[language])
         elif kind == "invented_name":
-            name = hand.choice(INVENTED[language])
+            name = rng.choice(INVENTED[language])
             values = {
                 **story.values,
                 **dict.fromkeys(
                     slots, Name("city", dict.fromkeys(("nom", "gen", "loc", "sex"), name), {"nom": name})
                 ),
             }
-            text = fill_template(template, values, language, hand)
+            text = fill_template(template, values, language, rng)
         else:
-            slot = hand.choice(slots)
+            slot = rng.choice(slots)
             choices = [choice for choice in story.event.slots[slot] if isinstance(choice, Name)]
             taken = [other.values[slot] for other in stories if other.event is story.event]
             free = [
@@ -370,7 +370,7 @@ def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> 
             ]
             if not free:
                 continue
-            text = fill_template(template, {**story.values, slot: hand.choice(free)}, language, hand)
+            text = fill_template(template, {**story.values, slot: rng.choice(free)}, language, rng)
         if text not in seen or kind == "off_topic":
             seen.add(text)
             questions.append(Question(text, language, kind))

@@ -164,15 +164,15 @@ def stories_told() -> list[tuple[Story, str, list[Planned]]]:
 
 def cases(*, is_held_out: bool, most: int, seed: int = 3) -> list[Case]:
     """Of half of the event types; those of the other half are for looking at what goes wrong."""
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     names = sorted({event.name for event in packs().events})
     wanted = {name for place, name in enumerate(names) if bool(place % 2) is is_held_out}
     stories = [candidate for candidate in stories_told() if candidate[0].event.name in wanted]
-    hand.shuffle(stories)
+    rng.shuffle(stories)
     made: list[Case] = []
     for place, (story, language, posts) in enumerate(stories[:most]):
         elsewhere = stories[(place + 7) % len(stories)]
-        made += _of_story(story, language, hand.sample(posts, min(CITED, len(posts))), elsewhere, hand)
+        made += _of_story(story, language, rng.sample(posts, min(CITED, len(posts))), elsewhere, rng)
     return made
 
 
@@ -181,7 +181,7 @@ def _of_story(
     language: str,
     posts: Sequence[Planned],
     elsewhere: tuple[Story, str, list[Planned]],
-    hand: random.Random,
+    rng: random.Random,
 ) -> Iterator[Case]:
     cited = tuple(
         CitedPost(text_of_post(post), datetime.fromtimestamp(post.date, UTC).date(), post.channel.title)
@@ -191,7 +191,7 @@ def _of_story(
     base = Case("", cited, "", language)
     words = story.event.words[language]
     own = [own_sentence for post in posts for own_sentence in _single(core_of(post, 0).sentences)]
-    sentence = hand.choice(own) if own else ""
+    sentence = rng.choice(own) if own else ""
     if sentence:
         yield replace(base, sentence=sentence, kind="own")
         if spelled := _spell_number(sentence, language):
@@ -203,11 +203,11 @@ def _of_story(
         if ". " not in wording and "сегодня" not in wording
     ]
     for template in templates:
-        text = _finish_sentence(fill_template(template, story.values, language, hand))
+        text = _finish_sentence(fill_template(template, story.values, language, rng))
         if _values_stand(template, story.values, language, texts):
             if text.rstrip(".") not in texts:
                 yield replace(base, sentence=text, kind="paraphrase")
-            yield from _plant_numbers(base, text, template, story, texts, hand)
+            yield from _plant_numbers(base, text, template, story, texts, rng)
     quotes = [
         sentence for post in posts for sentence in core_of(post, 0).sentences if _SPOKEN.search(sentence)
     ]
@@ -215,16 +215,16 @@ def _of_story(
         yield replace(base, sentence=quoted, kind="own")
         yield replace(
             base,
-            sentence=_SPEAKER.sub(lambda match: f"{match[1]}{hand.choice(SPEAKERS[language])}.", quoted),
+            sentence=_SPEAKER.sub(lambda match: f"{match[1]}{rng.choice(SPEAKERS[language])}.", quoted),
             kind="speaker",
         )
-        yield replace(base, sentence=_other_quote(quoted, language, hand), kind="quote")
-        yield replace(base, sentence=_word_changed(quoted, hand), kind="quote")
+        yield replace(base, sentence=_other_quote(quoted, language, rng), kind="quote")
+        yield replace(base, sentence=_word_changed(quoted, rng), kind="quote")
     foreign = [fact for fact in words["fact"] if "{" not in fact and fact.rstrip(".") not in texts]
     if foreign:
         yield replace(
             base,
-            sentence=fill_template(hand.choice(foreign), story.values, language, hand),
+            sentence=fill_template(rng.choice(foreign), story.values, language, rng),
             kind="foreign_claim",
         )
     other, tongue, others = elsewhere
@@ -235,15 +235,15 @@ def _of_story(
 
 
 def _plant_numbers(
-    base: Case, text: str, template: str, story: Story, texts: str, hand: random.Random
+    base: Case, text: str, template: str, story: Story, texts: str, rng: random.Random
 ) -> Iterator[Case]:
     language = base.language
     numbers = _NUMBER.findall(text)
     if numbers:
-        number = hand.choice(numbers)
+        number = rng.choice(numbers)
         new = next(
             candidate
-            for candidate in iter(lambda: str(int(number) + hand.choice((-3, -2, 2, 3, 5, 10, 40))), "")
+            for candidate in iter(lambda: str(int(number) + rng.choice((-3, -2, 2, 3, 5, 10, 40))), "")
             if int(candidate) > 1 and candidate not in texts
         )
         yield replace(base, sentence=_put(text, number, new), kind="number")
@@ -252,7 +252,7 @@ def _plant_numbers(
         others = [figure for figure in _NUMBER.findall(texts) if figure not in text and int(figure) > 1]
         if others and len(set(numbers)) == 1:
             yield replace(
-                base, sentence=_put(text, number, hand.choice(others)), kind="number_of_another_noun"
+                base, sentence=_put(text, number, rng.choice(others)), kind="number_of_another_noun"
             )
     if len(set(numbers)) > 1:
         first, second = list(dict.fromkeys(numbers))[:2]
@@ -261,23 +261,21 @@ def _plant_numbers(
             sentence=_put(_put(_put(text, first, "@@"), second, first), "@@", second),
             kind="numbers_swapped",
         )
-    yield from _rename_things(base, template, story, texts, hand)
+    yield from _rename_things(base, template, story, texts, rng)
     yield replace(
         base,
-        sentence=text.rstrip(".") + hand.choice(DATES[language]).format(day=hand.choice((4, 5, 6))),
+        sentence=text.rstrip(".") + rng.choice(DATES[language]).format(day=rng.choice((4, 5, 6))),
         kind="date",
     )
     if denied := _deny(text, language):
         yield replace(base, sentence=denied, kind="negation")
     turned = [(phrase, other) for phrase, other in TURNED[language] if re.search(rf"\b{phrase}\b", text)]
     if turned:
-        word, other = hand.choice(turned)
+        word, other = rng.choice(turned)
         yield replace(base, sentence=re.sub(rf"\b{word}\b", other, text, count=1), kind="antonym")
 
 
-def _rename_things(
-    base: Case, template: str, story: Story, texts: str, hand: random.Random
-) -> Iterator[Case]:
+def _rename_things(base: Case, template: str, story: Story, texts: str, rng: random.Random) -> Iterator[Case]:
     """Another name, another thing, or two names the other way round."""
     language = base.language
     slots = [
@@ -287,7 +285,7 @@ def _rename_things(
     ]
     slots = list(dict.fromkeys(slots))
     if slots:
-        slot = hand.choice(slots)
+        slot = rng.choice(slots)
         old = story.values[slot]
         choices = [
             name
@@ -295,7 +293,7 @@ def _rename_things(
             if isinstance(name, Name) and name is not old and _first_form(name, language) not in texts
         ]
         if choices:
-            changed = {**story.values, slot: hand.choice(choices)}
+            changed = {**story.values, slot: rng.choice(choices)}
             yield replace(
                 base,
                 sentence=_finish_sentence(fill_template(template, changed, language, random.Random(1))),
@@ -307,13 +305,13 @@ def _rename_things(
         if isinstance(story.values[slot], Name) and not _is_entity(story, slot)
     ]
     if things:
-        slot = hand.choice(things)
+        slot = rng.choice(things)
         choices = [
             name
             for name in story.event.slots[slot]
             if isinstance(name, Name) and name is not story.values[slot]
         ]
-        changed = {**story.values, slot: hand.choice(choices)}
+        changed = {**story.values, slot: rng.choice(choices)}
         yield replace(
             base,
             sentence=_finish_sentence(fill_template(template, changed, language, random.Random(1))),
@@ -388,17 +386,17 @@ def number_in_words(number: int, language: str) -> str:
     )
 
 
-def _other_quote(quoted: str, language: str, hand: random.Random) -> str:
-    return _QUOTE.sub(lambda _: hand.choice(INVENTED_QUOTES[language]), quoted, count=1)
+def _other_quote(quoted: str, language: str, rng: random.Random) -> str:
+    return _QUOTE.sub(lambda _: rng.choice(INVENTED_QUOTES[language]), quoted, count=1)
 
 
-def _word_changed(quoted: str, hand: random.Random) -> str:
+def _word_changed(quoted: str, rng: random.Random) -> str:
     """One word inside the quotation is another one."""
     match = _QUOTE.search(quoted)
     assert match is not None
     inside = match.group()
     words = re.findall(r"[^\W\d_]{4,}", inside)
-    word = hand.choice(words)
+    word = rng.choice(words)
     return quoted.replace(
         inside, re.sub(rf"\b{word}\b", "кабинет" if re.search("[а-я]", word) else "cabinet", inside, count=1)
     )

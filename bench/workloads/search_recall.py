@@ -97,16 +97,16 @@ def choose_questions(stored: dict[PostId, Planned], most: int) -> list[tuple[str
     for post_id, planned in stored.items():
         if planned.story is not None:
             stories[planned.story.number].append(post_id)
-    hand = random.Random(5)
+    rng = random.Random(5)
     cases = []
     for ids in stories.values():
         if len(ids) <= MIN_RELEVANT:
             continue
-        about = hand.choice(ids)
+        about = rng.choice(ids)
         words = list(dict.fromkeys(_WORD.findall(text_of_post(stored[about]).splitlines()[0])))
         if words:
             cases.append((" ".join(words[:4]), about, set(ids) - {about}))
-    return hand.sample(cases, min(most, len(cases)))
+    return rng.sample(cases, min(most, len(cases)))
 
 
 async def recall(app: App, tenant_id: TenantId, *, posts: int, questions: int) -> dict[str, object]:

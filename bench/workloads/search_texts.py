@@ -48,25 +48,25 @@ class Written:
     vocabulary: Sequence[str]
     shares: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     """By Zipf's law, the most frequent word first."""
-    hand: "np.random.Generator"
+    rng: "np.random.Generator"
     posts_with: "np.ndarray[tuple[int], np.dtype[np.int64]]" = field(
         default_factory=lambda: np.zeros(WORDS, dtype=np.int64)
     )
 
 
 def make_texts(seed: int) -> Written:
-    hand = random.Random(seed)
+    rng = random.Random(seed)
     vocabulary: dict[str, None] = {}
     while len(vocabulary) < WORDS:
-        vocabulary["".join(hand.choices(SYLLABLES, k=hand.randint(2, 4)))] = None
+        vocabulary["".join(rng.choices(SYLLABLES, k=rng.randint(2, 4)))] = None
     weights = 1 / np.arange(1, WORDS + 1)
     return Written(list(vocabulary), np.cumsum(weights / weights.sum()), np.random.default_rng(seed))
 
 
 def some_texts(written: Written, count: int) -> Iterator[tuple[str, list[int]]]:
     """Each with the numbers of its words."""
-    for length in written.hand.integers(SHORTEST, LONGEST, count, endpoint=True).tolist():
-        numbers = np.searchsorted(written.shares, written.hand.random(length)).tolist()
+    for length in written.rng.integers(SHORTEST, LONGEST, count, endpoint=True).tolist():
+        numbers = np.searchsorted(written.shares, written.rng.random(length)).tolist()
         written.posts_with[list(set(numbers))] += 1
         yield " ".join(_as_written(written.vocabulary[number], number) for number in numbers), numbers
 
@@ -83,8 +83,8 @@ def as_post(channel_id: int, message_id: int, posted_at: datetime, text: str) ->
     )
 
 
-def moment_in(hand: random.Random, newest: datetime, span: timedelta) -> datetime:
-    return (newest - span * hand.random()).replace(microsecond=0)
+def moment_in(rng: random.Random, newest: datetime, span: timedelta) -> datetime:
+    return (newest - span * rng.random()).replace(microsecond=0)
 
 
 def questions(
@@ -93,15 +93,15 @@ def questions(
     """Bands and questions; the words of one stand together in a post that the asker sees,
     so each has an answer.
     """
-    hand = random.Random(3)
+    rng = random.Random(3)
     shares = written.posts_with / posts
     queries: list[tuple[str, str]] = []
     for band, share in MIX.items():
         lowest, highest = BANDS[band]
         while sum(name == band for name, _ in queries) < count * share:
-            inside = [number for number in set(hand.choice(read)) if lowest <= shares[number] < highest]
-            chosen = hand.sample(sorted(inside), min(len(inside), hand.randint(1, 3)))
+            inside = [number for number in set(rng.choice(read)) if lowest <= shares[number] < highest]
+            chosen = rng.sample(sorted(inside), min(len(inside), rng.randint(1, 3)))
             if chosen:
                 queries.append((band, " ".join(written.vocabulary[number] for number in chosen)))
-    hand.shuffle(queries)
+    rng.shuffle(queries)
     return queries

@@ -46,9 +46,9 @@ async def read_pictures(
     lost = await _measure_lost_words(made)
     seen = {}
     for key, picture in made.items():
-        hand = random.Random(repr(key))
-        share = hand.choice(lost[key[0].scene])
-        words = [word for line in key[0].lines for word in line.split() if hand.random() >= share]
+        rng = random.Random(repr(key))
+        share = rng.choice(lost[key[0].scene])
+        words = [word for line in key[0].lines for word in line.split() if rng.random() >= share]
         seen[key] = SeenPicture(picture.coarse, picture.fine, " ".join(words))
     read = [share for shares in lost.values() for share in shares]
     return seen, {

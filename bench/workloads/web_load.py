@@ -38,9 +38,9 @@ class ReadingPerson:
     def headers(self) -> dict[str, str]:
         return {"Accept-Language": self.language, "Cookie": f"{SESSION}={self.token}"}
 
-    def pages(self, world: World, hand: random.Random) -> tuple[dict[str, str], dict[str, str]]:
+    def pages(self, world: World, rng: random.Random) -> tuple[dict[str, str], dict[str, str]]:
         """An address for each page that shows stories, posts or channels, and for each of the others."""
-        often, seldom = _pages(world, self.digests, hand)
+        often, seldom = _pages(world, self.digests, rng)
         outside = {
             "person.show": "/me",
             "feed_file.show": f"/feeds/{world.feed}.atom",
@@ -83,8 +83,8 @@ async def _read_together(address: str, world: World, people: Sequence[ReadingPer
         hands = (random.Random(number) for number in range(len(people)))
         await asyncio.gather(
             *(
-                _read_as_person(client, world, person, hand, seconds, load)
-                for person, hand in zip(people, hands, strict=False)
+                _read_as_person(client, world, person, rng, seconds, load)
+                for person, rng in zip(people, hands, strict=False)
             )
         )
     return load
@@ -94,15 +94,15 @@ async def _read_as_person(
     client: httpx.AsyncClient,
     world: World,
     person: ReadingPerson,
-    hand: random.Random,
+    rng: random.Random,
     seconds: float,
     load: Load,
 ) -> None:
-    await asyncio.sleep(hand.random() * EVERY_SECONDS)
+    await asyncio.sleep(rng.random() * EVERY_SECONDS)
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        often, seldom = person.pages(world, hand)
-        name, path = hand.choice(list((often if hand.random() < OFTEN else seldom).items()))
+        often, seldom = person.pages(world, rng)
+        name, path = rng.choice(list((often if rng.random() < OFTEN else seldom).items()))
         began = time.perf_counter()
         answer = await client.get(path, headers=person.headers)
         took = time.perf_counter() - began
@@ -148,59 +148,59 @@ def open_client(address: str) -> httpx.AsyncClient:
 
 
 def _pages(
-    world: World, digests: Sequence[UUID], hand: random.Random
+    world: World, digests: Sequence[UUID], rng: random.Random
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Paths below the tenant's."""
     channel, story, pictured, word = (
-        hand.choice(world.channels),
-        hand.choice(world.story_posts),
-        hand.choice(world.pictured),
-        hand.choice(WORDS),
+        rng.choice(world.channels),
+        rng.choice(world.story_posts),
+        rng.choice(world.pictured),
+        rng.choice(WORDS),
     )
     often = {
-        "today.show": hand.choice(
+        "today.show": rng.choice(
             [
                 "/today",
                 "/today?window=3days",
                 "/today?window=week",
-                f"/today?folder=Folder+{hand.randrange(5)}",
+                f"/today?folder=Folder+{rng.randrange(5)}",
             ]
         ),
         "story.show": f"/story/{story}",
-        "feed.show": hand.choice(
+        "feed.show": rng.choice(
             [
                 "/feed",
                 "/feed?order=oldest",
-                f"/feed?folder=Folder+{hand.randrange(5)}",
+                f"/feed?folder=Folder+{rng.randrange(5)}",
                 f"/feed?channel={channel}",
             ]
         ),
-        "post.show": f"/post/{hand.choice([story, f'{channel}/1'])}",
+        "post.show": f"/post/{rng.choice([story, f'{channel}/1'])}",
         "search.show": f"/search?q={word}",
         "changes.show": "/changes",
         "changes.show_caught": "/changes/caught",
         "changes.show_caught_week": f"/changes/caught/{datetime.now(UTC).date()}",
         "tags.show": "/tags",
         "feed.show_saved": "/saved",
-        "channels.show": hand.choice(["/channels", "/channels?order=posts", "/channels?order=health&page=3"]),
+        "channels.show": rng.choice(["/channels", "/channels?order=posts", "/channels?order=health&page=3"]),
         "channel.show": f"/channels/{channel}",
     }
     seldom = {
-        "alerts.show": hand.choice(["/alerts", "/alerts?show=all"]),
+        "alerts.show": rng.choice(["/alerts", "/alerts?show=all"]),
         "watches.show": "/watches",
         "watches.show_new": "/watches/new",
-        "watches.show_one": f"/watches/{hand.choice(world.watches)}",
-        "watches.preview": f"/watches/preview?kind=words&query={hand.choice(WATCHED_WORDS)}",
+        "watches.show_one": f"/watches/{rng.choice(world.watches)}",
+        "watches.preview": f"/watches/preview?kind=words&query={rng.choice(WATCHED_WORDS)}",
         "receivers.show": "/receivers",
         "ask.show": f"/ask?q={word}%3F",
         "ask.stream": f"/ask/stream?q={word}%3F",
-        "media.show": f"/media/{pictured}/0/{hand.choice('sm')}",
+        "media.show": f"/media/{pictured}/0/{rng.choice('sm')}",
         "feed.show_mutes": "/mutes",
         "lists.show": "/lists",
-        "lists.show_one": f"/lists/{hand.choice(world.lists)}",
+        "lists.show_one": f"/lists/{rng.choice(world.lists)}",
         "lists.show_add": f"/lists/add?kind=story&post={story}",
         "digests.show": "/digest",
-        "digests.show_one": f"/digest/{hand.choice(digests)}",
+        "digests.show_one": f"/digest/{rng.choice(digests)}",
         "digests.show_plan": "/digest/plan",
         "links.show": f"/links?kind=story&subject={story}",
         "copies.copy_story": f"/story/{story}/copy?format=markdown",
@@ -208,17 +208,17 @@ def _pages(
         "copies.copy_posts": f"/copy?post={story}&format=json",
         "copies.copy_caught": f"/changes/caught/{datetime.now(UTC).date()}/copy?format=markdown",
         "changes.draw_caught_week": f"/changes/caught/{datetime.now(UTC).date()}/picture",
-        "copies.copy_digest": f"/digest/{hand.choice(digests)}/copy?format=markdown",
+        "copies.copy_digest": f"/digest/{rng.choice(digests)}/copy?format=markdown",
         "interests.show": "/interests",
         "trends.show": "/trends",
         "search.suggest": "/search/suggest?q=from:",
         "search.export": f"/search/file/csv?q={word}",
         "ask.show_brief": f"/ask/brief?q={word}%3F",
-        "tags.show_posts": f"/tags/tag%20{hand.randrange(40)}",
+        "tags.show_posts": f"/tags/tag%20{rng.randrange(40)}",
         "destinations.show": "/go",
         "destinations.find": f"/go/found?q={word}",
         "graph.show": f"/spread/{channel}",
-        "record.show": f"/channels/{channel}/record/{hand.choice(('first', 'taken', 'edited'))}",
+        "record.show": f"/channels/{channel}/record/{rng.choice(('first', 'taken', 'edited'))}",
         "channels.export": "/channels/export/opml",
         "adding.show": "/channels/add",
         "adding.show_requests": "/channels/requests",

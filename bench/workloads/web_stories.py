@@ -32,14 +32,14 @@ class PlannedStory:
 
 def plan_stories(posts: list[Post], *, seed: int) -> list[PlannedStory]:
     """Chooses posts, in the order of time, and gives those that follow the words of the first."""
-    hand, taken, stories = random.Random(seed), set[int](), []
+    rng, taken, stories = random.Random(seed), set[int](), []
     near = max(20, NEAR * len(posts) // 200_000)
-    for first in sorted(hand.sample(range(len(posts) - near), len(posts) // SHARE)):
-        wanted = min(MAX_MORE, int(hand.paretovariate(1)))
+    for first in sorted(rng.sample(range(len(posts) - near), len(posts) // SHARE)):
+        wanted = min(MAX_MORE, int(rng.paretovariate(1)))
         if first in taken or posts[first].grouped_id is not None:
             continue
         places, channels = [first], {posts[first].channel_id}
-        for place in hand.sample(range(first + 1, first + near), near - 1):
+        for place in rng.sample(range(first + 1, first + near), near - 1):
             post = posts[place]
             if len(places) > wanted:
                 break
@@ -52,7 +52,7 @@ def plan_stories(posts: list[Post], *, seed: int) -> list[PlannedStory]:
                 places.append(place)
                 channels.add(post.channel_id)
         if len(places) > 1:
-            story = PlannedStory(tuple(sorted(places)), tuple(hand.choice(KINDS) for _ in places[1:]))
+            story = PlannedStory(tuple(sorted(places)), tuple(rng.choice(KINDS) for _ in places[1:]))
             for place, kind in zip(story.places[1:], story.kinds, strict=True):
                 posts[place] = _follow(posts[first], posts[place], kind)
             taken |= set(places)
@@ -77,13 +77,13 @@ async def store_stories(
     seed: int,
 ) -> None:
     """Writes them, and a story of one post for everything else that has words."""
-    hand, taken = random.Random(seed), {place for story in stories for place in story.places}
+    rng, taken = random.Random(seed), {place for story in stories for place in story.places}
     alone = [
         PlannedStory((place,), ()) for place, post in enumerate(posts) if place not in taken and post.text
     ]
     rows, members, links = [], [], []
     for story in (*stories, *alone):
-        story_id, its = UUID(int=hand.getrandbits(128), version=4), [posts[place] for place in story.places]
+        story_id, its = UUID(int=rng.getrandbits(128), version=4), [posts[place] for place in story.places]
         rows.append((story_id, its[0].posted_at, its[-1].posted_at, len(its)))
         bursting = bursting_posts((post.posted_at, post.id) for post in its)
         surest = (min(story.kinds, key=list(LinkKind).index), *story.kinds) if story.kinds else (None,)

@@ -43,10 +43,7 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     result = runner.invoke(app, ["graph", "forwards"], env=off)
     assert f"Channel {second}" in result.stdout
     assert "channel 77 (not followed)" in result.stdout
-    assert (
-        "Answered by PostgreSQL: similar channels and links to pages need a graph beside PostgreSQL"
-        in result.stderr
-    )
+    assert "Answered by PostgreSQL: similar channels and links to pages need the graph" in result.stderr
     assert "is switched off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
     assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
 

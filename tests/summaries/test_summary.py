@@ -289,59 +289,6 @@ def test_what_was_before_is_neither_the_headline_nor_the_lead() -> None:
     assert earlier not in (summary.headline.text, summary.lead and summary.lead.text)
 
 
-def test_the_headline_in_other_words_is_no_lead() -> None:
-    again = "Жители Нортвика увидят сразу три звездопада в декабре."
-    summary = summarise(
-        [
-            post(1, f"В декабре в Нортвике будет шанс понаблюдать три звездопада\n\n{again}"),
-            post(2, "Три звездопада за месяц. Ярче всего будет 14 декабря, если не помешают облака."),
-        ]
-    )
-    assert summary is not None
-    assert summary.headline.text.startswith("В декабре")
-    assert summary.lead is None or summary.lead.text != again
-
-
-@pytest.mark.parametrize(
-    ("headline", "again"),
-    [
-        (
-            "Мэрия приостановила торговое партнёрство с Вингорой из-за решения отложить переговоры",
-            "Управление мэрии официально заявило о приостановке торгового партнёрства с Вингорой.",
-        ),
-        (
-            "У северян будет шанс понаблюдать сразу три звездопада: зимний, весенний и летний",
-            "Жители севера могут наблюдать сразу три звездопада.",
-        ),
-    ],
-)
-def test_the_headline_in_words_of_the_same_roots_is_told_nowhere_else(headline: str, again: str) -> None:
-    more = "Решение вступит в силу через 9 дней."
-    summary = summarise([post(1, f"{headline}\n\n{again} {more}"), post(2, f"{headline}\n\n{more} {again}")])
-    assert summary is not None
-    assert again not in [sentence.text for sentence in summary.sentences]
-    assert more in [sentence.text for sentence in summary.sentences]
-
-
-def test_a_sentence_that_becomes_the_headline_is_not_told_again_in_other_words() -> None:
-    first = "Госсовет сократил финансирование театральных кружков, музыкальных школ и спортивных секций."
-    again = "Сокращение финансирования коснётся театров, музыки и спорта."
-    summary = summarise([post(1, first), post(2, f"{first} {again}"), post(3, f"{again} {first}")])
-    assert summary is not None
-    assert summary.headline.text == first
-    assert again not in [sentence.text for sentence in summary.sentences]
-
-
-def test_a_sentence_that_says_the_headline_again_is_no_lead() -> None:
-    headline = "Мэр Ольхова пообещал открыть мост через Серую к началу апреля"
-    again = "Мост через Серую откроют к началу апреля, пообещал мэр Ольхова на встрече с жителями района."
-    fact = "Ремонт обошёлся городу в 40 млн рублей."
-    summary = summarise([post(1, f"{headline}\n\n{again} {fact}"), post(2, f"{headline}\n\n{fact}")])
-    assert summary is not None
-    assert summary.lead is not None
-    assert summary.lead.text == fact
-
-
 @pytest.mark.parametrize(
     "news",
     [

@@ -31,8 +31,8 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 GRAPH_OFF = Reason(
     "graph_off",
-    "similar channels and links to pages need a graph beside PostgreSQL, which is switched off on this "
-    "server; its operator can switch it on",
+    "similar channels and links to pages need the graph, which is switched off on this server; "
+    "its operator can switch it on",
 )
 
 

@@ -57,7 +57,7 @@ class DataCenterClient:
     async def connect(self) -> None:
         client, data_center = self._client, self._data_center
         make_connection = client._connection  # noqa: SLF001 -- as above
-        log, proxy = client._log, client._proxy  # noqa: SLF001
+        log, proxy = client._log, client._proxy  # noqa: SLF001 -- as above
         connection = make_connection(
             data_center.address, data_center.port, data_center.dc_id, loggers=log, proxy=proxy
         )

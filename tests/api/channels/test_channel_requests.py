@@ -4,7 +4,11 @@ from uuid import UUID
 
 import httpx
 
-from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, NO_ACCOUNT, RequestState
+from telegram_assistant.domain.channels.channel_requests import (
+    MAX_OPEN_REQUESTS,
+    NO_OWN_ACCOUNT,
+    RequestState,
+)
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -78,12 +82,12 @@ async def test_requests_are_listed_with_their_fate_and_paged(
             break
     assert [UUID(request["request_id"]) for request in seen] == ids[::-1]
     assert [request["reference"] for request in seen] == ["@third_one", "https://t.me/+AbCd…", "@first_one"]
-    assert [(request["state"], request["reason"]) for request in (seen[0], seen[2])] == [
+    assert [(request["state"], request["reason"]) for request in seen[:2]] == [
         ("failed", "there is no @third_one on Telegram"),
-        ("open", str(NO_ACCOUNT)),
+        ("open", str(NO_OWN_ACCOUNT)),
     ]
-    in_russian = await client.get(f"{REQUESTS}/{ids[0]}", headers={**key, "Accept-Language": "ru"})
-    assert in_russian.json()["reason"].startswith("ни один аккаунт не может это сделать")
+    in_russian = await client.get(f"{REQUESTS}/{ids[1]}", headers={**key, "Accept-Language": "ru"})
+    assert in_russian.json()["reason"].startswith("нужен ваш собственный аккаунт")
     only = (await client.get(REQUESTS, headers=key, params={"state": "failed"})).json()["items"]
     assert [request["reference"] for request in only] == ["@third_one"]
     assert problem_of(await client.get(f"{REQUESTS}/{UUID(int=1)}", headers=key))[0] == 404

@@ -21,8 +21,12 @@ async def test_the_operator_creates_lists_and_sees_a_tenant_without_its_number(
     known = await app.system.tenants.by_name(made["name"])
     assert known is not None
     assert made["tenant_id"] == str(known.public_id)
-    listed = (await client.get("/api/v1/tenants", headers=OPERATOR, params={"limit": 200})).json()
-    assert made in listed["items"]
+    listed, params = [], {"limit": "200"}
+    while "cursor" not in params or params["cursor"]:
+        page = (await client.get("/api/v1/tenants", headers=OPERATOR, params=params)).json()
+        listed += page["items"]
+        params["cursor"] = page["next"]
+    assert made in listed
     assert (await client.get(f"/api/v1/tenants/{made['tenant_id']}", headers=OPERATOR)).json() == made
     again = await client.post("/api/v1/tenants", headers=OPERATOR, json={"name": made["name"]})
     assert problem_of(again) == (409, f"a tenant '{made['name']}' already exists")

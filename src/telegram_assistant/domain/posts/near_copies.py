@@ -195,8 +195,10 @@ def _in_one_alphabet(word: re.Match[str]) -> str:
 
 
 def _is_signature(line: str) -> bool:
+    has_too_many_words = sum(map(str.isalpha, line.split())) > SIGNATURE_WORDS  # found sooner than addresses
     return (
-        bool(ADDRESS.search(line) or CALL_TO_FOLLOW.search(line))
+        not has_too_many_words
+        and bool(ADDRESS.search(line) or CALL_TO_FOLLOW.search(line))
         and len(_WORD.findall(ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
     )
 

@@ -30,8 +30,11 @@ NO_PICTURES = {
     "/operations/numbers",
     "/watches/preview",
     "/ask/stream",
+    "/ask/brief",
+    "/copy",
+    "/lists/add",
 }
-"""Parts of pages."""
+"""Parts of pages, and forms that another page opens."""
 POSTS = {
     "album": ".album:not(.one)",
     "edited": ".chip.warn",

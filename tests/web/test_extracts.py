@@ -40,6 +40,7 @@ def test_an_abbreviation_ends_no_sentence() -> None:
 
 def test_a_long_sentence_ends_with_a_word_and_an_ellipsis() -> None:
     assert plain_excerpt("Мост через Неву, который строили десять лет", 18) == "Мост через Неву…"
+    assert plain_excerpt("Сто километров в час. Ещё десять лет", 24) == "Сто километров в час…"
 
 
 def test_a_long_word_is_not_cut_inside_a_character() -> None:

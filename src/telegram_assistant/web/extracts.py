@@ -38,7 +38,7 @@ def plain_excerpt(text: str, letters: int) -> str:
     sentences_end = max((match.end() for match in _SENTENCE_END.finditer(line, 0, letters + 1)), default=0)
     if sentences_end > letters // 3:
         return line[:sentences_end]
-    return _beginning(line, letters - len(ELLIPSIS)).rstrip(" ,;:–—-(«") + ELLIPSIS
+    return _beginning(line, letters - len(ELLIPSIS)).rstrip(" .,;:–—-(«") + ELLIPSIS
 
 
 def render_pieces(

@@ -2,6 +2,8 @@
 
 import pytest
 
+from telegram_assistant.language.parsed_text import parse_text
+from telegram_assistant.summaries.leads import retells
 from telegram_assistant.summaries.summary import summarise
 from tests.summaries.test_summary import post
 
@@ -57,3 +59,25 @@ def test_a_sentence_that_says_the_headline_again_is_no_lead() -> None:
     assert summary is not None
     assert summary.lead is not None
     assert summary.lead.text == fact
+
+
+@pytest.mark.parametrize(
+    ("headline", "again"),
+    [
+        (
+            "Голодный студент сломал зуб о пряник",
+            "В Нортвике первокурсник сломал себе зуб о пряник — студент был голоден и торопился.",
+        ),
+        (
+            "Заповедник стал местом года по версии журнала, посвящённого природе",
+            "Лесной заповедник стал местом года в Нортвике по версии журнала «Тропа».",
+        ),
+    ],
+)
+def test_most_words_of_the_headline_with_a_new_name_retell_it(headline: str, again: str) -> None:
+    assert retells(parse_text(again), parse_text(headline))
+
+
+def test_a_new_number_is_told_even_in_words_of_the_headline() -> None:
+    headline = parse_text("Мост через Охту закрыли на ремонт")
+    assert not retells(parse_text("Мост через Охту закрыли на ремонт до 9 декабря."), headline)

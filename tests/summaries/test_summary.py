@@ -172,6 +172,9 @@ def test_a_sentence_that_only_names_a_source_is_not_quoted() -> None:
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
     assert source not in [sentence.text for sentence in summary.sentences]
+    alone = summarise([post(1, f"A warehouse in Kamnegorsk burns\n\n{source}")])
+    assert alone is not None
+    assert alone.lead is None
 
 
 def test_a_preposition_is_not_what_a_disputed_number_counts() -> None:

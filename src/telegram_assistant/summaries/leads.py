@@ -3,6 +3,7 @@
 A side remark uses words that few channels have.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -38,9 +39,14 @@ RETOLD_SHARE, MIN_RETOLD = 0.45, 3
 """A sentence without a new number or name that shares so many words with the headline retells it."""
 NEW_SHARE = 0.5
 """A sentence of which no more words are new retells the headline, if it has no new number or name."""
+COVERED_SHARE = 0.45
+"""A sentence with so many of the headline's words retells it, if it has no new number or name."""
+NAMED_SHARE = 0.55
+"""The same where it has a new name: of its own words."""
 ROOT_LETTERS = 5
 MIN_SUM = 100_000
 """A number without a noun that is as large is a sum of money."""
+_DIGITS = re.compile(r"\d+")
 
 type WordShares = Mapping[str, float]
 """The share of a story's channels that have each word, by its readings."""
@@ -93,13 +99,26 @@ def say_the_same(text: ParsedText, other: ParsedText) -> bool:
 
 
 def retells(sentence: ParsedText, headline: ParsedText) -> bool:
-    """Whether it says nothing that the headline lacks: no number, no name, and few other words. Words of one
-    root are equal: «приостановили» and «о приостановке». A source is no fact.
+    """Whether it says nothing that the headline lacks: no number, no name, and few other words, or most words
+    of the headline. A new name alone says little in the headline's own words. Words of one root are equal:
+    «приостановили» and «о приостановке». A source is no fact.
     """
-    numbers = _numbers_in(sentence.text) - _numbers_in(headline.text)
-    return (
-        not numbers and not _has_new_name(sentence, headline) and _new_share(sentence, headline) <= NEW_SHARE
-    )
+    if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):
+        return False
+    if _has_new_name(sentence, headline):
+        return _shared_share(sentence, headline) >= NAMED_SHARE
+    return _new_share(sentence, headline) <= NEW_SHARE or _shared_share(headline, sentence) >= COVERED_SHARE
+
+
+def _has_new_digits(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether it has a date or a time of its own, which count nothing."""
+    return bool({*_DIGITS.findall(sentence.text)} - {*_DIGITS.findall(headline.text)})
+
+
+def _shared_share(text: ParsedText, other: ParsedText) -> float:
+    """The share of the words of a text that the other has; none if they are only the subject of both."""
+    shared = sum(_is_in(word, other) for word in text.content)
+    return shared / len(text.content) if shared >= MIN_RETOLD else 0.0
 
 
 def _new_share(sentence: ParsedText, headline: ParsedText) -> float:

@@ -319,6 +319,7 @@ def _sentence_behind(
     is_good = (
         MIN_WORDS <= len(behind.words) <= MAX_WORDS
         and adds_to(behind, parse_text(headline.text))
+        and len(words_around(behind.text)) >= MIN_OWN_WORDS
         and is_whole(behind.text)
         and not is_fragment(behind)
         and not repeats(behind, parse_text(headline.text))

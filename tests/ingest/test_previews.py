@@ -244,6 +244,7 @@ async def test_pages_that_nobody_knows_are_told_with_what_to_do_and_forgotten_on
         == 1
     )
     assert await window.load_texts(channel.channel_id) == {}
+    assert "PREVIEWS_ENABLED" not in str((await window.load_status(channel.channel_id)).status.why)
     sim.faults.web_unknown_markup = False
     await window.poll(channel.channel_id)
     assert window.health_facts()["status"] == "ok"

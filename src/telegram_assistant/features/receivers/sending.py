@@ -355,7 +355,7 @@ async def _mail(
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     trouble = Reason(
         "mail_too_many",
-        "this address got {most} such e-mails today, the maximum per day",
+        "this address has received the maximum of such e-mails for today: {most}",
         most=max_per_day,
     )
     return AttemptResult(trouble=trouble, retry_after=tomorrow - now)

@@ -16,8 +16,8 @@ from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaul
 OPENAI_HOST = "api.openai.com"
 NO_CONSENT = Reason(
     "consent_needed",
-    "texts may go to a provider only after an owner has consented, on the page “AI and cost” or with PUT "
-    "/api/v1/ai/consent",
+    "texts may go to a provider only after an owner has consented, on the page “AI and cost” or through "
+    "the API",
 )
 
 

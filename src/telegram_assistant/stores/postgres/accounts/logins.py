@@ -334,8 +334,8 @@ def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
         raise Rejected(
             Reason(
                 "number_of_parked_account",
-                "this number is account {account_id}, which is {state}: `tga accounts resume "
-                "{account_id}` resumes it, `tga accounts reset {account_id}` allows a new login",
+                "this number is account {account_id}, which is {state}; resume it, or delete its login "
+                "and log in again",
                 account_id=number,
                 state=state.words,
             )

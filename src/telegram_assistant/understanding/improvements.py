@@ -68,7 +68,7 @@ def better_tags(tagger: Tagger) -> Improvement:
     return Improvement(TAGGING, 20, make)
 
 
-def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
+def better_vision_results(picture_analyzer: PictureAnalyzer) -> Improvement:
     """Announces vision results only when no question about the post is left,
     so that it is tagged again once.
     """

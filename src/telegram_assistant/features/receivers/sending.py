@@ -33,7 +33,7 @@ from telegram_assistant.features.receivers.receiver_links import (
     unsubscribe_token,
 )
 from telegram_assistant.features.stories.shared import shared_stories
-from telegram_assistant.features.watches.alert_response import alert_response
+from telegram_assistant.features.watches.alert_schema import alert_response
 from telegram_assistant.outbound.mail import Letter, Mailer
 from telegram_assistant.outbound.webhooks import WebhookClient, silent
 from telegram_assistant.reasons import Reason

@@ -20,7 +20,7 @@ from telegram_assistant.api.endpoints.channels.channels import (
 from telegram_assistant.api.endpoints.channels.coverage import CoverageResponse, list_coverage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
-from telegram_assistant.cli.commands.channels.channel_activity import show_channel
+from telegram_assistant.cli.commands.channels.channel import show_channel
 from telegram_assistant.cli.commands.channels.channel_record import show_record
 from telegram_assistant.cli.commands.channels.channel_requests import (
     RequestReport,

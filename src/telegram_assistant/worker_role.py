@@ -114,7 +114,7 @@ def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
         rebuilds=system.rebuilds,
         model=model,
         owner=app.instance,
-        fills=app.settings.local_vectors_model is not None,
+        fills_gaps=app.settings.local_vectors_model is not None,
     )
     report = partial(report_vectors, index=app.index, rebuilds=system.rebuilds, model=model, health=health)
     return Loop("vectors", keep), Loop("vectors_health", report)

@@ -58,17 +58,22 @@ async def improve(improvement: Improvement, *, wanted_results: ProviderWanted, p
     if not pending_results:
         return 0
     now = datetime.now(UTC)
-    stored = {
+    stored_posts = {
         stored_post.post.id: stored_post
         for stored_post in await posts.load([pending.post_id for pending in pending_results])
         if stored_post.deleted_at is None
     }
-    lanes = {post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored.items()}
+    lanes = {
+        post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored_posts.items()
+    }
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
     with log_with_traces(
-        {str(post_id): trace_of(post_id, stored_post.revision) for post_id, stored_post in stored.items()}
+        {
+            str(post_id): trace_of(post_id, stored_post.revision)
+            for post_id, stored_post in stored_posts.items()
+        }
     ):
-        results = await improvement.make(list(stored.values()), urgency) if stored else {}
+        results = await improvement.make(list(stored_posts.values()), urgency) if stored_posts else {}
     notices = [
         QueuedNotice(result.event, lanes[post_id])
         for post_id, result in results.items()

@@ -152,11 +152,11 @@ async def send_to_one(
     async with (turns or SenderTurns()).claim(sender, clock()) as receiver:
         if receiver is None:
             return False
-        ends = time.monotonic() + TURN_SECONDS
+        deadline = time.monotonic() + TURN_SECONDS
         for _ in range(MAX_DELIVERIES_PER_TURN):
             if (
                 not await _send_next(sender, receiver, clock)
-                or time.monotonic() >= ends
+                or time.monotonic() >= deadline
                 or (stopping and stopping.is_set())
             ):
                 break
@@ -234,10 +234,15 @@ async def _send_alerts(
 
 
 async def _send_digest(
-    sender: Sender, receiver: DueReceiver, delivery: Delivery, which: DeliveredDigest, *, now: datetime
+    sender: Sender,
+    receiver: DueReceiver,
+    delivery: Delivery,
+    delivered_digest: DeliveredDigest,
+    *,
+    now: datetime,
 ) -> AttemptResult:
-    own = sender.person(receiver.tenant_id, which.user_id).digests
-    stored = await own.find(which.digest_id)
+    own = sender.person(receiver.tenant_id, delivered_digest.user_id).digests
+    stored = await own.find(delivered_digest.digest_id)
     if stored is None:
         return DELIVERED
     tenant_url = sender.mailer.address_of(receiver.tenant)

@@ -199,9 +199,9 @@ async def _frequent(
     The walk has another order for posts of the same second, so all posts of the cursor's second are met, and
     those of the last one are left out.
     """
-    until = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
+    position = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
     limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
-    met = await stores.words.find((), limits, before=until, most=limit + TIES, budget=WALK_BUDGET)
+    met = await stores.words.find((), limits, before=position, max_rows=limit + TIES, budget=WALK_BUDGET)
     last = min((match.posted_at for match in met.complete), default=FAR_FUTURE)
     places = [(match.posted_at, match.post_id) for match in met.complete if match.posted_at > last]
     if before:

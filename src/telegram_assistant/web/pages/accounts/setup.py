@@ -44,7 +44,7 @@ async def enter_application(view: TenantView) -> Content | Response:
     try:
         await telegram_setup.enter_application(
             Application(_number(api_id), view.text("api_hash").strip()),
-            at_simulator=_is_at_simulator(view),
+            is_at_simulator=_is_at_simulator(view),
             setup=view.stores.telegram_setup,
             entered_by=view.person.name,
         )

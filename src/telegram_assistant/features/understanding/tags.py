@@ -100,7 +100,9 @@ async def choose_tag(
     if not entries:
         raise Missing(
             Reason(
-                "tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag
+                "tag_unknown_in_vocabulary",
+                "there is no tag {tag!r}; the list of tags has the right names",
+                tag=tag,
             )
         )
     names = {key: choice.shown_as for key, choice in (await _choices(stores)).items()} if hidden else {}

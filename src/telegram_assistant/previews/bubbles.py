@@ -141,11 +141,11 @@ def _media_of(node: Node, *, has_text: bool) -> PreviewMedia:
 
 
 def _posted_at(node: Node) -> datetime:
-    date = node.first("tgme_widget_message_date", leave_out=QUOTED) or node
+    date_node = node.first("tgme_widget_message_date", leave_out=QUOTED) or node
     time = next(
         (
             inside
-            for inside in date.inside(leave_out=QUOTED)
+            for inside in date_node.inside(leave_out=QUOTED)
             if inside.tag == "time" and inside.get("datetime")
         ),
         None,

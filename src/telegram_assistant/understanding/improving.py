@@ -102,14 +102,14 @@ async def _put_back(
     nothing.
     """
 
-    def those(*which: FallbackReason) -> list[PendingImprovement]:
-        return [pending for pending, reason in reasons.items() if reason in which]
+    def list_pending(*wanted_reasons: FallbackReason) -> list[PendingImprovement]:
+        return [pending for pending, reason in reasons.items() if reason in wanted_reasons]
 
-    await wanted_results.put_back(those(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
-    await wanted_results.put_back(those(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
+    await wanted_results.put_back(list_pending(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
+    await wanted_results.put_back(list_pending(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
     await wanted_results.put_back(
-        those(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered
+        list_pending(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered
     )
     await wanted_results.put_back(
-        those(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True
+        list_pending(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True
     )

@@ -315,22 +315,18 @@ def _sentence_after(
     place = sentences.index(headline.text) + 1
     if place >= len(sentences):
         return None
-    next_sentence = parse_text(sentences[place])
+    following = parse_text(sentences[place])
     is_good = (
-        MIN_WORDS <= len(next_sentence.words) <= MAX_WORDS
-        and adds_to(next_sentence, parse_text(headline.text))
-        and is_whole(next_sentence.text)
-        and not is_fragment(next_sentence)
-        and not repeats(next_sentence, parse_text(headline.text))
-        and next_sentence.text not in story.disputed
-        and next_sentence.text not in elsewhere
-        and not _is_doubtful(next_sentence, story)
+        MIN_WORDS <= len(following.words) <= MAX_WORDS
+        and adds_to(following, parse_text(headline.text))
+        and is_whole(following.text)
+        and not is_fragment(following)
+        and not repeats(following, parse_text(headline.text))
+        and following.text not in story.disputed
+        and following.text not in elsewhere
+        and not _is_doubtful(following, story)
     )
-    return (
-        cite_posts(next_sentence.text, find_supporters(next_sentence.text, own, story.posts))
-        if is_good
-        else None
-    )
+    return cite_posts(following.text, find_supporters(following.text, own, story.posts)) if is_good else None
 
 
 def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: ParsedText) -> _Candidate:
@@ -353,22 +349,20 @@ def _choose_in_own_words(
     story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]
 ) -> tuple[CitedSentence, ...]:
     texts = [sentence.text for sentence in already]
-    chosen_candidates: list[_Candidate] = []
+    facts: list[_Candidate] = []
     several = [
         candidate
         for candidate in candidates
         if candidate.cited.wordings >= MIN_WORDINGS and candidate.text not in texts
     ]
     for fact in sorted(several, key=lambda candidate: candidate.support, reverse=True):
-        if len(chosen_candidates) < MAX_IN_OWN_WORDS and not _is_redundant(fact.text, texts):
-            chosen_candidates.append(fact)
+        if len(facts) < MAX_IN_OWN_WORDS and not _is_redundant(fact.text, texts):
+            facts.append(fact)
             texts.append(fact.text)
     order = {id(post): place for place, post in enumerate(story.posts)}
     return tuple(
         candidate.cited
-        for candidate in sorted(
-            chosen_candidates, key=lambda candidate: (candidate.place, order[id(candidate.post)])
-        )
+        for candidate in sorted(facts, key=lambda candidate: (candidate.place, order[id(candidate.post)]))
     )
 
 

@@ -345,12 +345,8 @@ class PageHandler:
         return response
 
 
-def _find_membership(
-    memberships: tuple[Membership, ...], tenant_uuid: UUID, needs: KeyScope | None
-) -> Membership:
-    own_membership = next(
-        (membership for membership in memberships if membership.tenant == tenant_uuid), None
-    )
+def _find_membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
+    own_membership = next((membership for membership in memberships if membership.tenant == tenant), None)
     if own_membership is None:
         raise Missing(PAGE_UNKNOWN)
     if own_membership.suspended_reason is not None:

@@ -198,7 +198,7 @@ async def test_who_shows_no_preview_is_said_in_words(window: Window, control: Co
     assert request.state is RequestState.FAILED
     assert request.outcome is not None
     assert "shows no public preview" in str(request.outcome)
-    assert "tga accounts login" in str(request.outcome)
+    assert "log an account in" in str(request.outcome)
     channel = simulate_channel(control, posts=3)
     await window.add(f"@{channel.username}")
     control.change_channel(channel.channel_id, preview=False)

@@ -250,7 +250,7 @@ def log_stream() -> Iterator[io.StringIO]:
     """The log of this process, written as a role writes it: lines of JSON."""
     configured, root, stream = structlog.get_config(), logging.getLogger(), io.StringIO()
     handlers, level = root.handlers[:], root.level
-    configure_logging(TelemetrySettings(), stream=stream, pretty=False)
+    configure_logging(TelemetrySettings(), stream=stream, is_pretty=False)
     yield stream
     structlog.configure(**configured)
     root.handlers[:] = handlers

@@ -96,7 +96,7 @@ STAGES = (chaos_tagging, chaos_enrichment, chaos_indexing)
 
 async def main() -> None:
     settings = read_settings(os.environ)
-    configure_logging(TelemetrySettings(), pretty=False)
+    configure_logging(TelemetrySettings(), is_pretty=False)
     stopping, health = asyncio.Event(), Health(probes={})
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

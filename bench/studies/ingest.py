@@ -121,7 +121,7 @@ async def prepare(app: App, seat: Seat, tenant_id: TenantId, channel_id: int) ->
         seat.account_id,
         joined_channel.channel,
         joined_channel.access_hash,
-        joined=True,
+        has_joined=True,
         read_at=datetime.now(UTC),
     )
     await system.channels.subscribe(

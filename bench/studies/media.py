@@ -123,7 +123,7 @@ async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_i
             mine.account_id,
             membership.channel,
             membership.access_hash,
-            joined=True,
+            has_joined=True,
             read_at=datetime.now(UTC),
         )
         await system.channels.subscribe(

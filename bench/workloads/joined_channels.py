@@ -67,7 +67,7 @@ async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_day
     account_id = await add_account(session, tenant_id, accounts=app.ingest.accounts, vault=vault)
     for membership in await _load_joined(app, account_id, session):
         await system.channels.open_to(
-            account_id, membership.channel, membership.access_hash, joined=True, read_at=datetime.now(UTC)
+            account_id, membership.channel, membership.access_hash, has_joined=True, read_at=datetime.now(UTC)
         )
         await system.channels.subscribe(
             tenant_id,

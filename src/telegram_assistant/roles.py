@@ -285,11 +285,11 @@ async def _wait_for_signal() -> None:
 @contextmanager
 def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[dict[RoleName, _Listeners]]:
     """Open all ports first: if a role cannot have its port, no role may start."""
-    with ExitStack() as opened:
+    with ExitStack() as stack:
 
         def listen(role: Role[App], host: str, port: int, remedy: Reason) -> socket.socket:
             try:
-                return opened.enter_context(_listen(host, port))
+                return stack.enter_context(_listen(host, port))
             except OSError as error:
                 why = Reason(
                     "port_taken",

@@ -31,7 +31,7 @@ from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import AnyStage, bind
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.understanding.improvements import better_sights, better_tags, better_vectors
+from telegram_assistant.understanding.improvements import better_tags, better_vectors, better_vision_results
 from telegram_assistant.understanding.improving import improving
 
 
@@ -39,7 +39,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """Build the worker's loops. Raises CannotStart if the App lacks what a stage needs."""
     improvements = (
         better_tags(app.tagger),
-        better_sights(app.picture_analyzer),
+        better_vision_results(app.picture_analyzer),
         better_vectors(app.gate, app.system.post_states),
     )
     improvement_loop = improving(
@@ -114,7 +114,7 @@ def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
         rebuilds=system.rebuilds,
         model=model,
         owner=app.instance,
-        fills=app.settings.local_vectors_model is not None,
+        fills_gaps=app.settings.local_vectors_model is not None,
     )
     report = partial(report_vectors, index=app.index, rebuilds=system.rebuilds, model=model, health=health)
     return Loop("vectors", keep), Loop("vectors_health", report)

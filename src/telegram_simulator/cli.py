@@ -193,15 +193,15 @@ def serve(
 
 
 def _present(text: str) -> int:
-    wall = int(time.time())
+    now = int(time.time())
     if not text:
-        return wall
+        return now
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise typer.BadParameter("--now is a moment like 2026-11-01T00:00:00Z") from error
     present = int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp())
-    if present > wall:
+    if present > now:
         raise typer.BadParameter(
             "--now is in the future; the world's dates are never later than the clock on the wall"
         )
@@ -235,10 +235,10 @@ def _life_at_pace(demo: Demo, seconds: float, journal: Journal) -> Life:
     return lambda simulator: live_at_pace(simulator, demo, seconds=seconds, before_step=journal.add)
 
 
-def _hurry_clock(wall: Clock, begins: int, speed: float) -> Clock:
+def _hurry_clock(wall_clock: Clock, begins: int, speed: float) -> Clock:
     """A clock that runs from `begins` at that speed until it meets the other one."""
     started = time.monotonic()
-    return lambda: min(wall(), begins + (time.monotonic() - started) * speed)
+    return lambda: min(wall_clock(), begins + (time.monotonic() - started) * speed)
 
 
 def _clock(present: int, *, stands_still: bool) -> Clock:

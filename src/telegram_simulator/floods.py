@@ -77,15 +77,15 @@ class Floods:
         self.punished = 0
         self._meters: dict[tuple[str, str], Meter] = {}
 
-    def check(self, who: str, method: str, *, now: float, premium: bool, cost: int = 1) -> Wait | None:
+    def check(self, caller: str, method: str, *, now: float, is_premium: bool, cost: int = 1) -> Wait | None:
         """Count a call, or say how long to wait.
 
         Asking during a wait gives what is left of it, and makes the next one longer.
         """
-        rules = tuple(rule for rule in self.rules.get(method, ()) if rule.premium_waits or not premium)
+        rules = tuple(rule for rule in self.rules.get(method, ()) if rule.premium_waits or not is_premium)
         if not rules:
             return None
-        meter = self._meters.setdefault((who, method), Meter())
+        meter = self._meters.setdefault((caller, method), Meter())
         if now < meter.blocked_until:
             return self._punish_ignoring(meter, now, premium_only=not rules[0].premium_waits)
         if now - meter.blocked_until > FORGIVEN_AFTER_SECONDS:

@@ -145,10 +145,10 @@ class Simulator:
         return known.answer(request, caller)
 
     def _watch_flood(self, method: str, request: Any, record: KeyRecord) -> None:
-        who = record.phone or getattr(request, "phone_number", "").lstrip("+")
-        premium = bool(record.phone) and self.world.account(who).premium
+        caller = record.phone or getattr(request, "phone_number", "").lstrip("+")
+        premium = bool(record.phone) and self.world.account(caller).premium
         wait = self.floods.check(
-            who, method, now=time.time(), premium=premium, cost=METHODS[type(request)].cost(request)
+            caller, method, now=time.time(), is_premium=premium, cost=METHODS[type(request)].cost(request)
         )
         if wait is not None:
             raise RpcError(420, wait.message)

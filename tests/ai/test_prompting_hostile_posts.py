@@ -68,13 +68,13 @@ def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(tex
         ensure_ascii=False,
     )
     with pytest.raises(ProviderFailed) as failed:
-        parse(Tags, obeyed, ours=system)
+        parse(Tags, obeyed, prompt=system)
     assert failed.value.failure == Failure.UNUSABLE
-    only_tags = parse(Tags, json.dumps({"tags": [*STRANGE, "Спорт"]}), ours=system).within(VOCABULARY, text)
+    only_tags = parse(Tags, json.dumps({"tags": [*STRANGE, "Спорт"]}), prompt=system).within(VOCABULARY, text)
     assert only_tags.tags == ("спорт",)
     for reply in (text, f"{text} {system}", system, f'{{"tags": "{STRANGE[0]}"}}'):
         try:
-            tags = parse(Tags, reply, ours=system).within(VOCABULARY, text)
+            tags = parse(Tags, reply, prompt=system).within(VOCABULARY, text)
         except ProviderFailed:
             continue
         assert set(tags.tags) <= {*VOCABULARY.tags_of("ru"), *VOCABULARY.tags_of("en")}
@@ -111,11 +111,11 @@ async def test_through_the_gate_an_obedient_model_changes_nothing(
 def test_a_description_that_repeats_the_prompt_is_refused_and_an_honest_one_is_not() -> None:
     system = prompt("vision").text
     with pytest.raises(ProviderFailed, match="repeats its instructions"):
-        parse(PictureFacts, json.dumps({"description": f"Sure: {system[:200]}"}), ours=system)
+        parse(PictureFacts, json.dumps({"description": f"Sure: {system[:200]}"}), prompt=system)
     honest = parse(
         PictureFacts,
         '{"description": "A picture that shows a street in winter, people and cars", "text": ""}',
-        ours=system,
+        prompt=system,
     )
     assert honest.description.startswith("A picture")
 
@@ -136,12 +136,12 @@ def test_a_description_that_repeats_the_prompt_is_refused_and_an_honest_one_is_n
 )
 def test_whatever_a_model_says_is_either_of_the_shape_or_refused(reply: str) -> None:
     with pytest.raises(ProviderFailed) as failed:
-        parse(Tags, reply, ours="")
+        parse(Tags, reply, prompt="")
     assert failed.value.failure == Failure.UNUSABLE
 
 
 def test_json_is_found_in_a_talkative_answer() -> None:
-    assert parse(Tags, 'Sure!\n```json\n{"tags": ["a"]}\n```\nAnything else?', ours="").tags == ("a",)
+    assert parse(Tags, 'Sure!\n```json\n{"tags": ["a"]}\n```\nAnything else?', prompt="").tags == ("a",)
 
 
 def test_fences_differ_each_time_and_long_posts_are_cut() -> None:

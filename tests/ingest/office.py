@@ -73,7 +73,7 @@ class Office:
         access_hash = self.sim.world.access_hash(self.sim.world.account(self.phone), channel_id)
         known_channel = Channel(channel_id=channel_id, title=channel.title, username=channel.username)
         await self.app.system.channels.open_to(
-            self.mine.account_id, known_channel, access_hash, joined=False, read_at=self.now()
+            self.mine.account_id, known_channel, access_hash, has_joined=False, read_at=self.now()
         )
         await self.app.system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, **wish))
         await self.app.system.planning.give_accounts()

@@ -123,7 +123,7 @@ async def test_a_banned_number_is_parked(person: Person, control: Control, syste
     (account,) = await system.accounts.all()
     assert account.state is AccountState.BANNED
     again = await person.log_in()
-    assert "tga accounts reset" in str(again.error)
+    assert "delete its login and log in again" in str(again.error)
 
 
 @pytest.mark.usefixtures("desk")

@@ -198,7 +198,7 @@ async def test_who_shows_no_preview_is_said_in_words(window: Window, control: Co
     assert request.state is RequestState.FAILED
     assert request.outcome is not None
     assert "shows no public preview" in str(request.outcome)
-    assert "tga accounts login" in str(request.outcome)
+    assert "log an account in" in str(request.outcome)
     channel = simulate_channel(control, posts=3)
     await window.add(f"@{channel.username}")
     control.change_channel(channel.channel_id, preview=False)
@@ -244,6 +244,7 @@ async def test_pages_that_nobody_knows_are_told_with_what_to_do_and_forgotten_on
         == 1
     )
     assert await window.load_texts(channel.channel_id) == {}
+    assert "PREVIEWS_ENABLED" not in str((await window.load_status(channel.channel_id)).status.why)
     sim.faults.web_unknown_markup = False
     await window.poll(channel.channel_id)
     assert window.health_facts()["status"] == "ok"

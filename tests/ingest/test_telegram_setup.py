@@ -39,10 +39,12 @@ async def test_what_is_entered_is_used_for_the_next_connection(
 ) -> None:
     own = connection(ingest, make_key())
     with pytest.raises(Conflicting):
-        await enter_application(Application(12345, HASH), at_simulator=False, setup=setup, entered_by="Ева")
+        await enter_application(
+            Application(12345, HASH), is_at_simulator=False, setup=setup, entered_by="Ева"
+        )
     await own.report()
     await enter_application(
-        Application(12345, HASH.upper()), at_simulator=False, setup=setup, entered_by="Ева"
+        Application(12345, HASH.upper()), is_at_simulator=False, setup=setup, entered_by="Ева"
     )
     await enter_proxy(Proxy("http", "proxy.example", 8080, "eva", "сезам"), setup=setup, entered_by="Ева")
     current = await own.current()
@@ -70,7 +72,7 @@ async def test_what_is_entered_is_used_for_the_next_connection(
 async def test_the_environment_comes_first(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
     key = make_key()
     await connection(ingest, key).report()
-    await enter_application(Application(12345, HASH), at_simulator=False, setup=setup, entered_by="Ева")
+    await enter_application(Application(12345, HASH), is_at_simulator=False, setup=setup, entered_by="Ева")
     own = connection(ingest, key, api_id=7, api_hash="of the environment")
     await own.report()
     assert (await own.current()).api_id == 7
@@ -82,7 +84,7 @@ async def test_a_new_key_reseals_what_the_old_one_opens(
 ) -> None:
     old, new = make_key(), make_key()
     await connection(ingest, old).report()
-    await enter_application(Application(12345, HASH), at_simulator=False, setup=setup, entered_by="Ева")
+    await enter_application(Application(12345, HASH), is_at_simulator=False, setup=setup, entered_by="Ева")
     with pytest.raises(CannotStart):
         await connection(ingest, new).current()
     assert (await connection(ingest, f"{new},{old}").current()).api_id == 12345
@@ -96,7 +98,7 @@ async def test_only_the_operator_enters_anything(
     stranger = tenant_stores(pool, await make_tenant(system)).telegram_setup
     with pytest.raises(Forbidden):
         await enter_application(
-            Application(12345, HASH), at_simulator=False, setup=stranger, entered_by="Адам"
+            Application(12345, HASH), is_at_simulator=False, setup=stranger, entered_by="Адам"
         )
     assert (await setup.get()).entered == {}
 
@@ -111,7 +113,7 @@ async def test_what_is_no_application_is_refused(
     await connection(ingest, make_key()).report()
     with pytest.raises(Rejected):
         await enter_application(
-            Application(api_id, api_hash), at_simulator=False, setup=setup, entered_by="Ева"
+            Application(api_id, api_hash), is_at_simulator=False, setup=setup, entered_by="Ева"
         )
 
 
@@ -120,11 +122,11 @@ async def test_a_simulator_takes_any_hash_as_it_is_written(
 ) -> None:
     own = connection(ingest, make_key())
     await own.report()
-    await enter_application(Application(1, "Any"), at_simulator=True, setup=setup, entered_by="Ева")
+    await enter_application(Application(1, "Any"), is_at_simulator=True, setup=setup, entered_by="Ева")
     current = await own.current()
     assert (current.api_id, current.api_hash.get_secret_value()) == (1, "Any")
     for api_hash in ("", "x" * 201):
         with pytest.raises(Rejected, match="a simulator accepts any other"):
             await enter_application(
-                Application(1, api_hash), at_simulator=True, setup=setup, entered_by="Ева"
+                Application(1, api_hash), is_at_simulator=True, setup=setup, entered_by="Ева"
             )

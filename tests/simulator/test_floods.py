@@ -17,32 +17,32 @@ HISTORY = "messages.getHistory"
 
 def test_a_budget_is_per_account_and_method() -> None:
     floods = Floods({HISTORY: (Rule(2, 30, 3),)})
-    assert [floods.check("a", HISTORY, now=0, premium=False) for _ in range(2)] == [None, None]
-    wait = floods.check("a", HISTORY, now=1, premium=False)
+    assert [floods.check("a", HISTORY, now=0, is_premium=False) for _ in range(2)] == [None, None]
+    wait = floods.check("a", HISTORY, now=1, is_premium=False)
     assert wait is not None
     assert wait.message == "FLOOD_WAIT_3"
-    assert floods.check("a", HISTORY, now=25, premium=False) is None  # whoever waits is let in
-    assert floods.check("b", HISTORY, now=1, premium=False) is None
-    assert floods.check("a", "messages.getDialogs", now=1, premium=False) is None
+    assert floods.check("a", HISTORY, now=25, is_premium=False) is None  # whoever waits is let in
+    assert floods.check("b", HISTORY, now=1, is_premium=False) is None
+    assert floods.check("a", "messages.getDialogs", now=1, is_premium=False) is None
 
 
 def test_asking_during_a_wait_gives_what_is_left_and_makes_the_next_one_longer() -> None:
     floods = Floods({HISTORY: (Rule(1, 30, 10),)})
-    floods.check("a", HISTORY, now=0, premium=False)
-    waits = [floods.check("a", HISTORY, now=moment, premium=False) for moment in (1, 3, 6)]
+    floods.check("a", HISTORY, now=0, is_premium=False)
+    waits = [floods.check("a", HISTORY, now=moment, is_premium=False) for moment in (1, 3, 6)]
     assert [wait.seconds for wait in waits if wait] == [10, 8, 5]
-    assert floods.check("a", HISTORY, now=12, premium=False) is None
-    later = floods.check("a", HISTORY, now=13, premium=False)
+    assert floods.check("a", HISTORY, now=12, is_premium=False) is None
+    later = floods.check("a", HISTORY, now=13, is_premium=False)
     assert later is not None
     assert later.seconds == 80  # 10 s, doubled for each of the three violations
 
 
 def test_patience_is_forgiven() -> None:
     floods = Floods({HISTORY: (Rule(1, 30, 10),)})
-    floods.check("a", HISTORY, now=0, premium=False)
-    assert floods.check("a", HISTORY, now=1, premium=False) is not None
-    assert floods.check("a", HISTORY, now=1000, premium=False) is None
-    wait = floods.check("a", HISTORY, now=1001, premium=False)
+    floods.check("a", HISTORY, now=0, is_premium=False)
+    assert floods.check("a", HISTORY, now=1, is_premium=False) is not None
+    assert floods.check("a", HISTORY, now=1000, is_premium=False) is None
+    wait = floods.check("a", HISTORY, now=1001, is_premium=False)
     assert wait is not None
     assert wait.seconds == 10  # as for a first time
 
@@ -65,7 +65,7 @@ def test_the_observed_rules_of_telegram(
 ) -> None:
     floods = Floods(TELEGRAM)
     answers = [
-        floods.check("a", method, now=number * seconds_between, premium=False) for number in range(calls)
+        floods.check("a", method, now=number * seconds_between, is_premium=False) for number in range(calls)
     ]
     refused = [wait.seconds for wait in answers if wait]
     assert refused
@@ -74,9 +74,9 @@ def test_the_observed_rules_of_telegram(
 
 def test_premium_accounts_are_not_throttled_when_they_download() -> None:
     floods = Floods({"upload.getFile": (Rule(1, 60, 3, premium_waits=False),)})
-    assert [floods.check("p", "upload.getFile", now=0, premium=True) for _ in range(5)] == [None] * 5
-    floods.check("a", "upload.getFile", now=0, premium=False)
-    wait = floods.check("a", "upload.getFile", now=0, premium=False)
+    assert [floods.check("p", "upload.getFile", now=0, is_premium=True) for _ in range(5)] == [None] * 5
+    floods.check("a", "upload.getFile", now=0, is_premium=False)
+    wait = floods.check("a", "upload.getFile", now=0, is_premium=False)
     assert wait is not None
     assert wait.message == "FLOOD_PREMIUM_WAIT_3"
 

@@ -324,7 +324,7 @@ async def test_rebuilding_stories_raises_nothing_again(desk: WatchingTenant, adm
     )
     await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
     builder = StoryBuilder(desk.system.story_sources, desk.system.post_terms, desk.system.story_groups)
-    await builder.group([second, first], now=datetime.now(UTC), again=True)
+    await builder.group([second, first], now=datetime.now(UTC), compares_again=True)
     assert len(set((await desk.system.stories.of_posts([first, second])).values())) == 1
     assert await desk.load_alerts() == [(AlertKind.POSTED, first)]
     await desk.arrive(first, second)  # they are tagged again, say

@@ -25,9 +25,9 @@ from telegram_assistant.stages.retagging import retagging
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.improvements import (
     Improvement,
-    better_sights,
     better_tags,
     better_vectors,
+    better_vision_results,
 )
 from telegram_assistant.understanding.improving import improve
 from telegram_assistant.vectors.protocol import Reach, Space, VectorQuery
@@ -61,7 +61,7 @@ async def run_improvement(
 
 
 async def look_again(looking: Looking) -> int:
-    return await run_improvement(looking.app, lambda app: better_sights(app.picture_analyzer))
+    return await run_improvement(looking.app, lambda app: better_vision_results(app.picture_analyzer))
 
 
 async def make_again(app: App) -> int:

@@ -35,7 +35,7 @@ GIVEAWAYS = (
 @pytest.fixture
 def lines() -> io.StringIO:
     stream = io.StringIO()
-    configure_logging(TelemetrySettings(), stream=stream, pretty=False)
+    configure_logging(TelemetrySettings(), stream=stream, is_pretty=False)
     return stream
 
 
@@ -118,7 +118,7 @@ def test_a_traceback_is_kept_whole(lines: io.StringIO) -> None:
 )
 def test_the_level_decides_what_is_written(level: LogLevel, expected: int) -> None:
     stream = io.StringIO()
-    configure_logging(TelemetrySettings(log_level=level), stream=stream, pretty=False)
+    configure_logging(TelemetrySettings(log_level=level), stream=stream, is_pretty=False)
     log = get_logger("x")
     log.debug("one")
     log.info("two")
@@ -129,7 +129,7 @@ def test_the_level_decides_what_is_written(level: LogLevel, expected: int) -> No
 @pytest.mark.turns("TZ")
 def test_a_terminal_prints_times_in_its_zone() -> None:
     stream = io.StringIO()
-    configure_logging(TelemetrySettings(time_zone="Asia/Vladivostok"), stream=stream, pretty=True)
+    configure_logging(TelemetrySettings(time_zone="Asia/Vladivostok"), stream=stream, is_pretty=True)
     get_logger("x").info("hello")
     assert "+1000" in stream.getvalue()
     assert str(datetime.now().year) in stream.getvalue()  # noqa: DTZ005 -- only the year is looked at

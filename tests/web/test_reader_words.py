@@ -19,15 +19,17 @@ MANAGING = {
     for route in OF_TENANT
     if isinstance(route, Page) and route.needs in {KeyScope.ADMIN, KeyScope.OPERATE}
 }
-CHOOSING = {"app.html", "link.html", "tenants.html", "members.html", "member.html"}
-"""Pages on which people choose between tenants, or manage one."""
+CHOOSING = {"app.html", "link.html", "tenants.html", "members.html", "member.html", "start.html"}
+"""Pages on which people choose between tenants, manage one, or start the installation."""
 READER_MODULES = (
     "domain/channels/channel_requests.py",
     "domain/lists",
+    "domain/media",
     "domain/search",
     "domain/understanding/crawling.py",
     "domain/watches",
     "features/ask",
+    "features/channels/channels.py",
     "features/digests",
     "features/feed",
     "features/graph",
@@ -39,8 +41,10 @@ READER_MODULES = (
 """Their reasons stand on pages of readers."""
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*(?:[!:][^}]*)?\}")
 VARIABLE = r"\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b"
+COMMAND = r"\btga [a-z]+\b"
+IDENTIFIER = r"(?<!@)\b[a-z]+_[a-z_]+\b"
 PARTS = r"\b(?:vectors?|tenants?|stages?|qdrant|neo4j|redis|postgresql|вектор\w*|тенант\w*|стади[яийюе]\w*)\b"
-WORDS = re.compile(f"{VARIABLE}|(?i:{PARTS})")
+WORDS = re.compile(f"{VARIABLE}|{COMMAND}|{IDENTIFIER}|(?i:{PARTS})")
 
 
 def texts_of(catalogue: str) -> list[tuple[set[str], str]]:
@@ -80,6 +84,16 @@ def test_the_reasons_that_readers_meet_name_no_variable_and_no_part_of_the_progr
     assert [text for text in texts if WORDS.search(text)] == []
 
 
-@pytest.mark.parametrize("text", ["set QDRANT_URL", "Vectors are off", "in this tenant", "векторы выключены"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set QDRANT_URL",
+        "`tga channels list` shows them",
+        "(ai_policy off)",
+        "Vectors are off",
+        "in this tenant",
+        "векторы выключены",
+    ],
+)
 def test_such_words_are_found(text: str) -> None:
     assert WORDS.search(text)

@@ -209,18 +209,18 @@ class Gate:
         There is no local substitute; `text_in` reads text locally. No value if no provider may be asked or
         none answered.
         """
-        written = prompt(VISION)
+        vision_prompt = prompt(VISION)
 
         async def look(source: ConfiguredProvider, instruction: Instruction, timeout_seconds: float) -> Reply:
             return await source.provider.look(
                 instruction, picture, model=source.models[ModelTask.VISION], timeout_seconds=timeout_seconds
             )
 
-        instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
+        instruction = Instruction(vision_prompt.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
         highest = highest_of(instruction, SEEN_TOKENS)
         question = Question(
             ModelTask.VISION,
-            written,
+            vision_prompt,
             instruction,
             sha256.hex(),
             PictureFacts,
@@ -345,24 +345,31 @@ class Gate:
         ]
 
 
-def _best(local: Tags | None, answer: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
-    written = prompt(TAGGING).label
+def _best(local_tags: Tags | None, answer: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
+    tagging_label = prompt(TAGGING).label
     if isinstance(answer, FallbackReason):
-        answered_by = ("local", LOCAL_MODEL) if local is not None else ("", "")
+        answered_by = ("local", LOCAL_MODEL) if local_tags is not None else ("", "")
         return Understood(
-            local, None if local is None else Tier.LOCAL, *answered_by, written, answer, local=local
+            local_tags,
+            None if local_tags is None else Tier.LOCAL,
+            *answered_by,
+            tagging_label,
+            answer,
+            local=local_tags,
         )
     tags = answer.value
-    if local is not None:
-        tags = tags.model_copy(update={"is_ad": tags.is_ad or local.is_ad, "kind": tags.kind or local.kind})
+    if local_tags is not None:
+        tags = tags.model_copy(
+            update={"is_ad": tags.is_ad or local_tags.is_ad, "kind": tags.kind or local_tags.kind}
+        )
     return Understood(
         tags,
         Tier.PROVIDER,
         answer.source.name,
         answer.source.models[ModelTask.CHAT],
-        written,
+        tagging_label,
         None,
         answer.is_cached,
         answer.cost_micro,
-        local=local,
+        local=local_tags,
     )

@@ -97,9 +97,9 @@ class Tags(Output):
         )
 
 
-def _storable(most: int) -> AfterValidator:
+def _storable(max_length: int) -> AfterValidator:
     """Truncates the text and removes characters that PostgreSQL cannot store."""
-    return AfterValidator(lambda text: text.replace("\x00", "")[:most])
+    return AfterValidator(lambda text: text.replace("\x00", "")[:max_length])
 
 
 class PictureFacts(Output):
@@ -117,13 +117,13 @@ class Prose(Output):
     text: Annotated[str, _storable(20_000)]
 
 
-def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
+def parse[T: Output](shape: type[T], answer: str, *, prompt: str) -> T:
     """Parses an answer.
 
-    Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `ours`, the prompt.
+    Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `prompt`, the prompt.
     """
     if issubclass(shape, Prose):
-        return _not_leaking(shape(text=answer[:MAX_CHARACTERS]), ours)
+        return _not_leaking(shape(text=answer[:MAX_CHARACTERS]), prompt)
     match = _JSON.search(answer[:MAX_CHARACTERS])
     if match is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
@@ -135,7 +135,7 @@ def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
             for problem in error.errors(include_input=False)[:5]
         )
         raise ProviderFailed(Failure.UNUSABLE, places[:500]) from error
-    return _not_leaking(parsed, ours)
+    return _not_leaking(parsed, prompt)
 
 
 def _not_leaking[T: Output](parsed: T, instruction: str) -> T:

@@ -59,9 +59,9 @@ def make(data: bytes) -> SanitizedPicture:
 def shrink(data: bytes, max_side: int) -> bytes:
     """The same as a thumbnail: a JPEG whose longer side has at most so many pixels."""
     with _open(data) as image:
-        written = io.BytesIO()
-        _upright(image, max_side).save(written, "JPEG", quality=THUMBNAIL_QUALITY)
-        return written.getvalue()
+        output = io.BytesIO()
+        _upright(image, max_side).save(output, "JPEG", quality=THUMBNAIL_QUALITY)
+        return output.getvalue()
 
 
 @contextmanager
@@ -85,12 +85,12 @@ def _sanitize(image: Image.Image) -> SanitizedPicture:
     width, height = image.size
     is_exact = image.format == "PNG" and getattr(image, "n_frames", 1) == 1 and max(width, height) <= MAX_SIDE
     frame = _upright(image, MAX_SIDE)
-    written = io.BytesIO()
+    output = io.BytesIO()
     if is_exact:
-        frame.save(written, "PNG")
-        return SanitizedPicture(width, height, *_look(frame), "image/png", written.getvalue())
-    frame.save(written, "JPEG", quality=QUALITY)
-    return SanitizedPicture(width, height, *_look(frame), "image/jpeg", written.getvalue())
+        frame.save(output, "PNG")
+        return SanitizedPicture(width, height, *_look(frame), "image/png", output.getvalue())
+    frame.save(output, "JPEG", quality=QUALITY)
+    return SanitizedPicture(width, height, *_look(frame), "image/jpeg", output.getvalue())
 
 
 def _upright(image: Image.Image, max_side: int) -> Image.Image:

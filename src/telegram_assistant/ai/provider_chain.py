@@ -153,7 +153,7 @@ class ProviderChain:
             await self._results.keep(request, {key: None})
             raise ProviderFailed(Failure.BLACKLIST, "it does not speak about this")
         try:
-            value = parse(question.shape, reply.text, ours=question.prompt.text)
+            value = parse(question.shape, reply.text, prompt=question.prompt.text)
         except ProviderFailed:
             if issubclass(question.shape, Prose):
                 raise
@@ -175,4 +175,4 @@ class ProviderChain:
             return await chat(order.source, instruction, timeout_seconds)
 
         reply = await self._caller.call(repair_order, send, progress=progress)
-        return parse(question.shape, reply.text, ours=f"{question.prompt.text}\n{prompt('repair').text}")
+        return parse(question.shape, reply.text, prompt=f"{question.prompt.text}\n{prompt('repair').text}")

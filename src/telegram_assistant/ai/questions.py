@@ -57,8 +57,8 @@ def about_tags(
 
     Copies share the answer, except the genre of the post, which belongs to the channel.
     """
-    written = prompt(TAGGING)
-    instruction = written.instruct(text, max_tokens=TAGS_TOKENS, vocabulary=listed[language_for(text)])
+    tagging_prompt = prompt(TAGGING)
+    instruction = tagging_prompt.instruct(text, max_tokens=TAGS_TOKENS, vocabulary=listed[language_for(text)])
 
     def accept(tags: Tags) -> Tags:
         return tags.within(vocabulary, text).model_copy(update={"channel_id": channel_id})
@@ -71,18 +71,26 @@ def about_tags(
         )
 
     return Question(
-        ModelTask.CHAT, written, instruction, content.hex(), Tags, accept, take, highest_of(instruction), chat
+        ModelTask.CHAT,
+        tagging_prompt,
+        instruction,
+        content.hex(),
+        Tags,
+        accept,
+        take,
+        highest_of(instruction),
+        chat,
     )
 
 
 def about_prose(
-    written: Prompt, data: str, *, tenant_id: TenantId, max_tokens: int, hear: Hear | None, **blanks: str
+    prose_prompt: Prompt, data: str, *, tenant_id: TenantId, max_tokens: int, hear: Hear | None, **blanks: str
 ) -> Question[Prose]:
     """The question for sentences.
 
     Its answer is cached for this tenant only: another one must not learn that it was asked.
     """
-    instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
+    instruction = prose_prompt.instruct(data, max_tokens=max_tokens, **blanks)
     content = f"{tenant_id}\n{instruction.system}\n{harmless(data)}"
 
     async def send(source: ConfiguredProvider, request: Instruction, timeout_seconds: float) -> Reply:
@@ -92,7 +100,7 @@ def about_prose(
 
     return Question(
         ModelTask.CHAT,
-        written,
+        prose_prompt,
         instruction,
         content,
         Prose,
@@ -109,10 +117,10 @@ def keep_answer[T](answer: T) -> T:
 
 def list_by_topic(tags: Mapping[str, str]) -> str:
     """The tags, with a line per topic."""
-    topics: dict[str, list[str]] = {}
+    tags_by_topic: dict[str, list[str]] = {}
     for tag, topic in tags.items():
-        topics.setdefault(topic, []).append(tag)
-    return "\n".join(f"{topic}: {', '.join(names)}" for topic, names in topics.items())
+        tags_by_topic.setdefault(topic, []).append(tag)
+    return "\n".join(f"{topic}: {', '.join(names)}" for topic, names in tags_by_topic.items())
 
 
 async def chat(source: ConfiguredProvider, instruction: Instruction, timeout_seconds: float) -> Reply:
@@ -121,8 +129,9 @@ async def chat(source: ConfiguredProvider, instruction: Instruction, timeout_sec
     )
 
 
-def highest_of(instruction: Instruction, besides: int = 0) -> Tokens:
+def highest_of(instruction: Instruction, extra_tokens: int = 0) -> Tokens:
     """The most tokens that a call can use: no text has more tokens than characters."""
     return Tokens(
-        len(instruction.system) + len(instruction.user) + OVERHEAD_TOKENS + besides, instruction.max_tokens
+        len(instruction.system) + len(instruction.user) + OVERHEAD_TOKENS + extra_tokens,
+        instruction.max_tokens,
     )

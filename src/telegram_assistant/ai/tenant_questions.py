@@ -108,7 +108,7 @@ class TenantQuestions:
 
     async def write(
         self,
-        written: Prompt,
+        prose_prompt: Prompt,
         data: str,
         *,
         tenant_id: TenantId,
@@ -121,9 +121,11 @@ class TenantQuestions:
 
         `hear` gets its pieces, unless the answer is known already. No local substitute.
         """
-        question = about_prose(written, data, tenant_id=tenant_id, max_tokens=max_tokens, hear=hear, **blanks)
+        question = about_prose(
+            prose_prompt, data, tenant_id=tenant_id, max_tokens=max_tokens, hear=hear, **blanks
+        )
         allowed = await self._load_allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
-        return count_result(written.name, await self._chain.understand(question, allowed, urgency))
+        return count_result(prose_prompt.name, await self._chain.understand(question, allowed, urgency))
 
     async def _load_allowed(self, tenant_id: TenantId) -> Allowed:
         return (

@@ -116,28 +116,28 @@ class VectorMaker:
             for key, data in (await self._results.find(keys)).items()
             if data is not None
         }
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known_vectors}
+        unknown_texts = {key: text for key, text in zip(keys, texts, strict=True) if key not in known_vectors}
         cost = 0
-        if missing:
+        if unknown_texts:
             order = CallOrder(
                 source,
                 ModelTask.EMBEDDINGS,
                 "vectors",
-                Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS),
+                Tokens(sum(map(len, unknown_texts.values())) + OVERHEAD_TOKENS),
                 allowed.payers,
                 urgency,
             )
 
             async def send(timeout_seconds: float) -> Embedded:
                 return await source.provider.embed(
-                    list(missing.values()), kind, model=model, timeout_seconds=timeout_seconds
+                    list(unknown_texts.values()), kind, model=model, timeout_seconds=timeout_seconds
                 )
 
             async def fly(progress: Progress) -> dict[bytes, Vector]:
                 embedded = await self._caller.call(order, send, progress=progress)
-                if len(embedded.vectors) != len(missing):
+                if len(embedded.vectors) != len(unknown_texts):
                     raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
-                new_vectors = dict(zip(missing, embedded.vectors, strict=True))
+                new_vectors = dict(zip(unknown_texts, embedded.vectors, strict=True))
                 await self._results.keep(
                     ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""),
                     {key: _pack_vector(vector) for key, vector in new_vectors.items()},
@@ -146,7 +146,7 @@ class VectorMaker:
 
             until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
             fetched_vectors, cost = await self._flights.join(
-                key_of(*(key.hex() for key in missing)), order, fly, until=until
+                key_of(*(key.hex() for key in unknown_texts)), order, fly, until=until
             )
             known_vectors |= fetched_vectors
         return Understood(
@@ -155,7 +155,7 @@ class VectorMaker:
             source.name,
             model,
             "",
-            is_cached=not missing,
+            is_cached=not unknown_texts,
             cost_micro=cost,
         )
 

@@ -55,10 +55,10 @@ Micros = Annotated[int, Field(ge=0, le=4_102_444_800_000_000)]
 FIRST_YEAR, LAST_YEAR = 1970, 2100
 
 
-def _check_year(written: datetime) -> datetime:
-    if not FIRST_YEAR < written.year < LAST_YEAR:
+def _check_year(moment: datetime) -> datetime:
+    if not FIRST_YEAR < moment.year < LAST_YEAR:
         raise ValueError(f"the time must lie between {FIRST_YEAR} and {LAST_YEAR}")
-    return written
+    return moment
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]

@@ -115,8 +115,8 @@ def role_sites(
         ),
     ]
     site: list[BaseRoute] = [Mount("", endpoints.site)] if endpoints.site else []
-    public = [*probes, *site] if has_operations_port else [*probes, *operator_endpoints, *site]
-    return RoleSites(Starlette(routes=public), Starlette(routes=[*probes, *operator_endpoints]))
+    public_endpoints = [*probes, *site] if has_operations_port else [*probes, *operator_endpoints, *site]
+    return RoleSites(Starlette(routes=public_endpoints), Starlette(routes=[*probes, *operator_endpoints]))
 
 
 def files_section(files: Files | None) -> dict[str, Section]:

@@ -214,14 +214,14 @@ def summary_response(summary: StorySummary) -> StorySummaryResponse:
 
 
 def written_summary_response(
-    written: WrittenSummary, translate: Callable[[Reason], str]
+    written_summary: WrittenSummary, translate: Callable[[Reason], str]
 ) -> WrittenSummaryResponse:
     return WrittenSummaryResponse(
-        sentences=[cited_sentence_response(sentence) for sentence in written.sentences],
-        provider=written.provider,
-        model=written.model,
-        unit=written.unit,
-        cost_micro=written.cost_micro,
-        replaced_count=written.checks.replaced,
-        rejected_reasons=[translate(reason) for reason in written.checks.reasons],
+        sentences=[cited_sentence_response(sentence) for sentence in written_summary.sentences],
+        provider=written_summary.provider,
+        model=written_summary.model,
+        unit=written_summary.unit,
+        cost_micro=written_summary.cost_micro,
+        replaced_count=written_summary.checks.replaced,
+        rejected_reasons=[translate(reason) for reason in written_summary.checks.reasons],
     )

@@ -245,9 +245,9 @@ async def _start_redis(programs: OwnPrograms, folder: DemoFolder, children: Chil
     return settings
 
 
-async def _wait_until(ready: Callable[[], Awaitable[bool]], name: str, children: ChildProcesses) -> None:
+async def _wait_until(is_ready: Callable[[], Awaitable[bool]], name: str, children: ChildProcesses) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while not await ready():
+    while not await is_ready():
         children.check(name)
         if time.monotonic() > deadline:
             raise CannotStart(
@@ -269,16 +269,16 @@ def _database(admin_url: PostgresUrl, folder: DemoFolder) -> DatabaseSettings:
     one for everything else.
     """
     state = folder.state
-    parts = urlsplit(admin_url.get_secret_value())._replace(path=f"/{state.database}")
-    server = parts.netloc.rpartition("@")[2]
+    url_parts = urlsplit(admin_url.get_secret_value())._replace(path=f"/{state.database}")
+    server = url_parts.netloc.rpartition("@")[2]
 
     def url_of(login: str) -> PostgresUrl:
-        return SecretStr(urlunsplit(parts._replace(netloc=f"{login}:{quote(state.password)}@{server}")))
+        return SecretStr(urlunsplit(url_parts._replace(netloc=f"{login}:{quote(state.password)}@{server}")))
 
     return DatabaseSettings(
         url=url_of(state.api_login),
         system_url=url_of(state.system_login),
-        admin_url=SecretStr(urlunsplit(parts)),
+        admin_url=SecretStr(urlunsplit(url_parts)),
     )
 
 

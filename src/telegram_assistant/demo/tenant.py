@@ -123,9 +123,11 @@ async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
 
 
 async def _login(telegram: SimulatedTelegram, account: DemoAccount, ids: Mapping[str, int]) -> str:
-    joined = [ids[name] for name in account.channels]
-    await telegram.call("POST", "/accounts", phone=account.phone, joined=joined)
-    await telegram.call("POST", f"/accounts/{account.phone}/folders", title=account.folder, channels=joined)
+    joined_ids = [ids[name] for name in account.channels]
+    await telegram.call("POST", "/accounts", phone=account.phone, joined=joined_ids)
+    await telegram.call(
+        "POST", f"/accounts/{account.phone}/folders", title=account.folder, channels=joined_ids
+    )
     return str((await telegram.call("POST", f"/accounts/{account.phone}/session"))["session"])
 
 

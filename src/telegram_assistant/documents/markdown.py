@@ -18,15 +18,15 @@ _UNSAFE_IN_LINK = re.compile(r"[\s<>()\\]")
 _BEGINNINGS = {BlockKind.TITLE: "# ", BlockKind.PART: "## ", BlockKind.HEADING: "## ", BlockKind.ENTRY: "- "}
 
 
-def escape_text(text: str, *, begins_line: bool = True) -> str:
+def escape_text(text: str, *, is_line_start: bool = True) -> str:
     """The text so that it is shown as it is: without headings, lists, links and HTML of its own.
 
-    `begins_line`: nothing stands before it.
+    `is_line_start`: nothing stands before it.
     """
-    marked = _MARKS.sub(r"\\\g<0>", "\n".join(text.splitlines()) if text.strip() else text)
-    if begins_line:
-        return _LINE_STARTS.sub(_escape_line_start, marked)
-    first, newline, others = marked.partition("\n")
+    escaped = _MARKS.sub(r"\\\g<0>", "\n".join(text.splitlines()) if text.strip() else text)
+    if is_line_start:
+        return _LINE_STARTS.sub(_escape_line_start, escaped)
+    first, newline, others = escaped.partition("\n")
     return first + newline + _LINE_STARTS.sub(_escape_line_start, others)
 
 
@@ -35,8 +35,8 @@ def write_markdown(document: Document) -> str:
     blocks = [block for item in items_of(document) for block in number_references(item)[0]]
     parts: list[str] = []
     for is_list, block_group in groupby(blocks, key=lambda block: block.kind is BlockKind.ENTRY):
-        written = [_write_block(block) for block in block_group]
-        parts += ["\n".join(written)] if is_list else written
+        written_blocks = [_write_block(block) for block in block_group]
+        parts += ["\n".join(written_blocks)] if is_list else written_blocks
     return "\n\n".join(parts) + "\n"
 
 
@@ -49,7 +49,7 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 def _write_block(block: Block) -> str:
     lines = "".join(
-        _write_span(span, begins_line=place == 0) for place, span in enumerate(block.spans)
+        _write_span(span, is_line_start=place == 0) for place, span in enumerate(block.spans)
     ).split("\n")
     if block.kind is BlockKind.QUOTE:
         return "\n".join(
@@ -61,8 +61,8 @@ def _write_block(block: Block) -> str:
     return "\\\n".join(lines)
 
 
-def _write_span(span: Span, *, begins_line: bool) -> str:
-    text = escape_text(span.text, begins_line=begins_line)
+def _write_span(span: Span, *, is_line_start: bool) -> str:
+    text = escape_text(span.text, is_line_start=is_line_start)
     return f"[{text}]({_UNSAFE_IN_LINK.sub(_percent_encode, span.link)})" if span.link else text
 
 

@@ -43,8 +43,8 @@ def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[s
             if _units(item_text) <= max_units
             else list(_pack((part for block in written for part in _divide(block, max_units)), max_units))
         )
-        if messages and _units(joined := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
-            messages[-1] = joined
+        if messages and _units(longer_message := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
+            messages[-1] = longer_message
             parts = parts[1:]
         messages += parts
     return tuple(messages)
@@ -53,11 +53,11 @@ def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[s
 def _pack(parts: Iterator[str], max_units: int) -> Iterator[str]:
     message = ""
     for part in parts:
-        joined = message + BETWEEN_BLOCKS + part if message else part
-        if _units(joined) > max_units:
+        longer_message = message + BETWEEN_BLOCKS + part if message else part
+        if _units(longer_message) > max_units:
             yield message
-            joined = part
-        message = joined
+            longer_message = part
+        message = longer_message
     if message:
         yield message
 

@@ -285,20 +285,20 @@ async def trace_spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) 
 
     Raises Missing if the tenant sees nothing of it.
     """
-    stored = await scope.stores.feed.post(post_id)
-    source = stored.post.forwarded_from if stored is not None else None
+    stored_post = await scope.stores.feed.post(post_id)
+    source = stored_post.post.forwarded_from if stored_post is not None else None
     origin = (
         PostId(source.channel_id, source.message_id)
         if source is not None and source.message_id is not None
         else post_id
     )
-    appearances, by = await scope.either(
+    appearances, answered_by = await scope.either(
         lambda engine: engine.list_forwards(origin, since=scope.since, limit=limit)
     )
     places = await scope.places()
     original = places.posts_of(await scope.stores.forwards.appearances([origin]))
     forwards = places.posts_of(appearances)
-    if stored is None and not (original or forwards):
+    if stored_post is None and not (original or forwards):
         raise Missing(
             Reason(
                 "post_unknown_by_id",
@@ -307,7 +307,12 @@ async def trace_spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) 
             )
         )
     return Spread(
-        origin, places.channel_of(origin.channel_id), scope.since, by, next(iter(original), None), forwards
+        origin,
+        places.channel_of(origin.channel_id),
+        scope.since,
+        answered_by,
+        next(iter(original), None),
+        forwards,
     )
 
 

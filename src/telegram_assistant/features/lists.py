@@ -31,7 +31,7 @@ TOO_MANY_LISTS = Reason(
     "lists_too_many", "there are {most} lists already; delete one that nobody needs", most=MAX_LISTS
 )
 LIST_FULL = Reason(
-    "list_full", "this list has {most} items already; remove some or begin another list", most=MAX_ITEMS
+    "list_full", "this list has {most} items already; remove some or create another list", most=MAX_ITEMS
 )
 NOTE_LENGTH = Reason("list_note_length", "a note has at most {most} characters", most=MAX_NOTE)
 

@@ -103,8 +103,11 @@ class GraphQuestions:
 
     def _since(self, since: date) -> dict[ChannelId, date]:
         """The day from which the tenant sees each channel."""
-        begins = self._visible.since
-        return {channel: max(since, begins.get(channel, since)) for channel in sorted(self._visible.channels)}
+        since_by_channel = self._visible.since
+        return {
+            channel: max(since, since_by_channel.get(channel, since))
+            for channel in sorted(self._visible.channels)
+        }
 
     def _days(self, since: date) -> dict[str, str]:
         """Like `_since`, as parameters of a query; a channel without an entry is not visible."""
@@ -117,8 +120,8 @@ def _post(channel: int, message: int) -> PostId:
 
 def _shared_items_of(examples: Sequence[Sequence[str]]) -> tuple[SharedItem, ...]:
     return tuple(
-        SharedItem(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what)
-        for label, what in examples
+        SharedItem(label.rsplit("_", 2)[1].lower(), key.partition("|")[2] if "_Name_" in label else key)
+        for label, key in examples
     )
 
 

@@ -177,10 +177,10 @@ class Graph:
 
     async def hide(self) -> None:
         """Stops queries to an incomplete generation, and drops it."""
-        former = (await self.generations()).answering
-        if former is not None:
+        former_generation = (await self.generations()).answering
+        if former_generation is not None:
             await self._server.alone(f"MATCH {self._state} SET g.shown = NULL")
-            await self._drop(former)
+            await self._drop(former_generation)
 
     async def erase(self) -> None:
         """Deletes everything of this graph, and nothing of other graphs on the server."""

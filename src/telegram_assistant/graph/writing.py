@@ -95,14 +95,14 @@ def _edges(keyed: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
     ]
 
 
-def _link(contribution: Contribution, to: PostId) -> Row:
+def _link(contribution: Contribution, target: PostId) -> Row:
     post = contribution.post_id
     return {
         "id": str(post.uuid),
         "channel": post.channel_id,
         "message": post.message_id,
         "at": micros(contribution.posted_at),
-        "to": str(to.uuid),
+        "to": str(target.uuid),
     }
 
 

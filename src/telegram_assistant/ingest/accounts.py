@@ -54,13 +54,13 @@ async def adopt_session_string(
 
     Ignored if the first tenant has an account already.
     """
-    first = await tenants.ensure(FIRST_TENANT, is_operator=True)
-    if any(account.tenant == first.name for account in await accounts.all()):
+    first_tenant = await tenants.ensure(FIRST_TENANT, is_operator=True)
+    if any(account.tenant == first_tenant.name for account in await accounts.all()):
         log.info(
             "session_string_ignored", why="the first tenant has an account; TELEGRAM_SESSION_STRING can go"
         )
         return
-    account_id = await add_account(session, first.tenant_id, accounts=accounts, vault=vault)
+    account_id = await add_account(session, first_tenant.tenant_id, accounts=accounts, vault=vault)
     log.info("session_string_adopted", account_id=account_id)
 
 

@@ -251,7 +251,7 @@ class ChannelResolver:
                 self._account_id,
                 channel.channel,
                 channel.access_hash,
-                joined=channel.joined,
+                has_joined=channel.joined,
                 read_at=self._clock(),
             )
             new_count += await self._subscribe(request, channel.channel.channel_id)

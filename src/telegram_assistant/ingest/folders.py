@@ -116,20 +116,23 @@ class FolderFollower:
                 self._account_id,
                 new_channel.channel,
                 new_channel.access_hash,
-                joined=new_channel.joined,
+                has_joined=new_channel.joined,
                 read_at=self._clock(),
             )
-        changed = await self._folders.change(
+        changed_channels = await self._folders.change(
             followed,
             put_in=[chat.channel_id for chat in new_chats],
             readable=[channel.channel.channel_id for channel in channels],
             taken_out=former_ids - chat_by_id.keys(),
         )
         await self._folders.settle(followed, title=folder.title, trouble=None, again_after=LOOK_EVERY)
-        if changed:
+        if changed_channels:
             await self._planning.give_accounts()
             log.info(
-                "folder_followed", folder_id=followed.folder_id, account_id=self._account_id, changed=changed
+                "folder_followed",
+                folder_id=followed.folder_id,
+                account_id=self._account_id,
+                changed=changed_channels,
             )
         return Listing(channels, listing.groups, listing.closed)
 

@@ -72,7 +72,7 @@ class JoinedLists:
             listed_channel.account_id,
             channel.channel,
             channel.access_hash,
-            joined=channel.joined,
+            has_joined=channel.joined,
             read_at=listed_channel.listed_at,
         )
         subscription = replace(request.subscription, channel_id=channel.channel.channel_id)

@@ -83,7 +83,7 @@ class Joiner:
             if candidate.channel_id not in self._refused
         ]
         joined = await self.joins.count(self.account_id)
-        if worth_joining(candidates, joined=joined, is_premium=True) is None:
+        if worth_joining(candidates, joined_count=joined, is_premium=True) is None:
             return None
         me = await whoami(self.reader.client)
-        return worth_joining(candidates, joined=joined, is_premium=me.is_premium)
+        return worth_joining(candidates, joined_count=joined, is_premium=me.is_premium)

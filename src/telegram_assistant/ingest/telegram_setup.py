@@ -45,23 +45,29 @@ class TelegramConnectionSettings:
 
         Raises CannotStart if a secret was sealed with a key that is not set.
         """
-        changed: dict[str, object] = {}
+        changed_settings: dict[str, object] = {}
         for name, sealed in (await self._secrets.all()).items():
             if name in self.from_environment:
                 continue
             text = await self._open(name, sealed)
             if name is TelegramSecret.APPLICATION:
                 application = load_application(text)
-                changed |= {"api_id": application.api_id, "api_hash": SecretStr(application.api_hash)}
+                changed_settings |= {
+                    "api_id": application.api_id,
+                    "api_hash": SecretStr(application.api_hash),
+                }
             else:
                 proxy = load_proxy(text)
-                changed |= {
+                changed_settings |= {
                     "proxy_type": ProxyType(proxy.kind),
                     "proxy_addr": proxy.address,
                     "proxy_port": proxy.port,
                 }
-                changed |= {"proxy_username": proxy.username, "proxy_password": SecretStr(proxy.password)}
-        return self._environment.model_copy(update=changed)
+                changed_settings |= {
+                    "proxy_username": proxy.username,
+                    "proxy_password": SecretStr(proxy.password),
+                }
+        return self._environment.model_copy(update=changed_settings)
 
     async def report(self) -> None:
         public_key = self._vault.receiver(self._vault.key_id).public_key

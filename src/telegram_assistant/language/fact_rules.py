@@ -157,12 +157,14 @@ def _dates(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _quotations(claim: ParsedText, evidence: Evidence) -> Reason | None:
-    for quoted in quotations(claim.text):
-        for part in quoted.replace("...", "…").split("…"):
+    for quotation in quotations(claim.text):
+        for part in quotation.replace("...", "…").split("…"):
             words = parse_text(part).words
             if len(words) >= QUOTED_WORDS and not any(_contains(post, words) for post in evidence.parsed):
                 return Reason(
-                    "citation_quote", "no cited post contains the quotation {quotation!r}", quotation=quoted
+                    "citation_quote",
+                    "no cited post contains the quotation {quotation!r}",
+                    quotation=quotation,
                 )
     return None
 

@@ -96,8 +96,10 @@ def _numbers(text: str) -> _Said:
 
 def _names(text: str) -> _Said:
     names = names_in(text)
-    written = {key: word for word in reversed(_CAPITALISED.findall(text)) if (key := key_of(word)) in names}
-    return sorted(written.items(), key=lambda pair: text.index(pair[1]))
+    spelling_by_key = {
+        key: word for word in reversed(_CAPITALISED.findall(text)) if (key := key_of(word)) in names
+    }
+    return sorted(spelling_by_key.items(), key=lambda pair: text.index(pair[1]))
 
 
 def _pair_changes(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:

@@ -82,15 +82,15 @@ def key_of(name: str) -> str:
 
 def written_name(key: str, texts: Iterable[str]) -> str:
     """The name of this key as most texts write it, in the nominative if any does; empty if none has it."""
-    written = Counter(
+    spellings = Counter(
         word
         for text in texts
         for capitalised in _CAPITALISED.findall(text[:MAX_CHARACTERS])
         if key_of(word := capitalised.rstrip("-’'")) == key
     )
     return min(
-        written,
-        key=lambda word: (not _is_nominative(word.casefold()), -written[word], len(word), word),
+        spellings,
+        key=lambda word: (not _is_nominative(word.casefold()), -spellings[word], len(word), word),
         default="",
     )
 

@@ -66,10 +66,10 @@ def _number(match: "re.Match[str]", text: str) -> Number:
     digits = _SPACES.sub("", written)
     digits = digits.replace(",", "") if _GROUPS.fullmatch(digits) else digits.replace(",", ".")
     value = float(digits)
-    behind = text[end : end + _AFTER]
-    gap = len(behind) - len(behind.lstrip(" \u00a0\u202f"))
+    text_after = text[end : end + _AFTER]
+    gap = len(text_after) - len(text_after.lstrip(" \u00a0\u202f"))
     for multiple, times in _MULTIPLES:
-        if (multiplier := multiple.match(behind, gap)) is not None:
+        if (multiplier := multiple.match(text_after, gap)) is not None:
             value *= times
             end += multiplier.end()
             break

@@ -146,9 +146,9 @@ def quantities_in(text: str) -> Quantities:
         if number_and_end is None:
             at += 1
             continue
-        quantity, behind = number_and_end
-        spans.append((at, behind, quantity))
-        at = behind
+        quantity, stop = number_and_end
+        spans.append((at, stop, quantity))
+        at = stop
     spans = _with_scales_shared(tokens, spans)
     return Quantities(tuple(amount for _, _, amount in spans), tuple(_ranges(tokens, spans)))
 
@@ -160,28 +160,28 @@ def _number_at(tokens: list[_Token], at: int, *, in_russian: bool) -> tuple[Quan
         return Quantity(token.start, token.end, float(first), "", float(second)), at + 1
     value: float | None
     if token.kind in {"digits", "ordinal"}:
-        value, behind = _value_of(token.text, in_russian=in_russian), at + 1
+        value, stop = _value_of(token.text, in_russian=in_russian), at + 1
         while (
-            behind < len(tokens)
-            and (scale := SCALE.get(_fold_word(tokens[behind].text))) is not None
-            and tokens[behind].kind == "word"
+            stop < len(tokens)
+            and (scale := SCALE.get(_fold_word(tokens[stop].text))) is not None
+            and tokens[stop].kind == "word"
         ):
-            value, behind = value * scale, behind + 1
+            value, stop = value * scale, stop + 1
             if (
-                behind < len(tokens)
-                and tokens[behind].text == "."
-                and _fold_word(tokens[behind - 1].text) in {"тыс", "млн", "млрд", "трлн"}
+                stop < len(tokens)
+                and tokens[stop].text == "."
+                and _fold_word(tokens[stop - 1].text) in {"тыс", "млн", "млрд", "трлн"}
             ):
-                behind += 1
+                stop += 1
     elif token.kind == "word":
-        value, behind = _words_at(tokens, at)
+        value, stop = _words_at(tokens, at)
     else:
         return None
     if value is None:
         return None
     prefix = tokens[at - 1].text if at and tokens[at - 1].kind == "symbol" else ""
-    noun = _SYMBOLS.get(prefix, "") or _noun_behind(tokens, behind)
-    return Quantity(token.start, tokens[behind - 1].end, round(value, 6), noun), behind
+    noun = _SYMBOLS.get(prefix, "") or _noun_after(tokens, stop)
+    return Quantity(token.start, tokens[stop - 1].end, round(value, 6), noun), stop
 
 
 def _value_of(written: str, *, in_russian: bool) -> float:
@@ -198,7 +198,7 @@ def _value_of(written: str, *, in_russian: bool) -> float:
 
 def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
     """Reads number words: «двести сорок тысяч», "two hundred and forty thousand", "half a million"."""
-    total, current, has_number, behind = 0.0, 0.0, False, at
+    total, current, has_number, stop = 0.0, 0.0, False, at
     place = at
     while place < len(tokens) and tokens[place].kind in {"word", "mark"}:
         word = _fold_word(tokens[place].text)
@@ -231,9 +231,9 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
         else:
             break
         place += 1
-        behind = place
+        stop = place
     value = total + current
-    return (value if has_number and value != 1 else None), behind
+    return (value if has_number and value != 1 else None), stop
 
 
 def _next_is_scale(tokens: list[_Token], place: int) -> bool:
@@ -241,9 +241,9 @@ def _next_is_scale(tokens: list[_Token], place: int) -> bool:
     return any(word in SCALE for word in following[:2]) and following[0] in {"a", *SCALE}
 
 
-def _noun_behind(tokens: list[_Token], behind: int) -> str:
+def _noun_after(tokens: list[_Token], stop: int) -> str:
     candidates: list[str] = []
-    for token in tokens[behind : behind + NOUN_WORDS]:
+    for token in tokens[stop : stop + NOUN_WORDS]:
         word = _fold_word(token.text)
         if token.kind == "symbol":
             return _SYMBOLS.get(word, "") if not candidates else candidates[0]
@@ -267,22 +267,22 @@ def _with_scales_shared(
     """«5–10 тысяч»: the scale and the noun behind the second number count for the first one, too."""
     shared = list(spans)
     for place in range(len(spans) - 1):
-        at, behind, quantity = spans[place]
+        at, stop, quantity = spans[place]
         begins, ends, other = spans[place + 1]
-        between = [token.text for token in tokens[behind:begins]]
+        between = [token.text for token in tokens[stop:begins]]
         if between in (["–"], ["-"], ["—"]) and not quantity.noun:
             scale = 1.0
             for token in tokens[begins + 1 : ends]:
                 scale *= SCALE.get(_fold_word(token.text), 1.0)
             value = quantity.value * scale if quantity.value < other.value else quantity.value
-            shared[place] = (at, behind, Quantity(quantity.start, quantity.end, value, other.noun))
+            shared[place] = (at, stop, Quantity(quantity.start, quantity.end, value, other.noun))
     return shared
 
 
 def _ranges(tokens: list[_Token], spans: list[tuple[int, int, Quantity]]) -> list[tuple[float, float]]:
     ranges = []
-    for (at, behind, quantity), (begins, _, other) in pairwise(spans):
-        between = [_fold_word(token.text) for token in tokens[behind:begins]]
+    for (at, stop, quantity), (begins, _, other) in pairwise(spans):
+        between = [_fold_word(token.text) for token in tokens[stop:begins]]
         before = _fold_word(tokens[at - 1].text) if at else ""
         if between in (["–"], ["-"], ["—"]) or (
             len(between) <= NOUN_WORDS and between and (before, between[-1]) in _FROM_TO

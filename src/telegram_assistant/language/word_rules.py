@@ -89,14 +89,14 @@ def _amounts(claim: ParsedText, evidence: Evidence) -> Reason | None:
 def _negations(claim: ParsedText, evidence: Evidence) -> Reason | None:
     reason = Reason("citation_negation", "the cited posts say the opposite, or do not deny it")
     denied, affirmed = _split_negated(claim)
-    theirs_denied, theirs_affirmed = set[str](), set[str]()
+    cited_denied, cited_affirmed = set[str](), set[str]()
     for sentence in evidence.sentences:
         own_parts, others = _split_negated(sentence)
-        theirs_denied |= {reading for word in own_parts for reading in word.readings}
-        theirs_affirmed |= {reading for word in others for reading in word.readings}
-    if any(not word.readings & theirs_denied for word in denied):
+        cited_denied |= {reading for word in own_parts for reading in word.readings}
+        cited_affirmed |= {reading for word in others for reading in word.readings}
+    if any(not word.readings & cited_denied for word in denied):
         return reason
-    if any(word.readings & theirs_denied and not word.readings & theirs_affirmed for word in affirmed):
+    if any(word.readings & cited_denied and not word.readings & cited_affirmed for word in affirmed):
         return reason
     return None
 
@@ -109,15 +109,15 @@ def _split_negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedW
     words = sentence.words
     for place, word in enumerate(words):
         if word.folded in NEGATIONS or word.folded.endswith(NEGATED_ENDING):
-            behind = [word for word in words[place + 1 : place + 5] if word.is_content][
+            words_after = [word for word in words[place + 1 : place + 5] if word.is_content][
                 : 1 if word.folded in {"не", "ни"} else NEGATED_WORDS
             ]
-            before = (
+            words_before = (
                 [word for word in words[max(0, place - 4) : place] if word.is_content]
                 if word.folded in {"нет", "никто"}
                 else []
             )
-            denied += behind + before or list(words[place + 1 : place + 2])
+            denied += words_after + words_before or list(words[place + 1 : place + 2])
     return denied, [word for word in sentence.content if word not in denied]
 
 

@@ -75,9 +75,9 @@ class Mailer:
             return AttemptResult(trouble=trouble)
         return DELIVERED
 
-    def address_of(self, tenant: UUID) -> str:
+    def address_of(self, tenant_uuid: UUID) -> str:
         """The base address of a tenant's pages."""
-        return f"{self.base_url}/t/{tenant}"
+        return f"{self.base_url}/t/{tenant_uuid}"
 
     def _compose(self, address: str, letter: Letter) -> EmailMessage:
         mail = EmailMessage()

@@ -64,7 +64,7 @@ class _Bubble:
         media: PreviewMedia,
         body: PreviewText,
         *,
-        more: Facts,
+        more_facts: Facts,
         group: MessageId | None = None,
     ) -> Post:
         return Post(
@@ -78,7 +78,7 @@ class _Bubble:
             reply_to=self.reply_to,
             grouped_id=group,
             author=self.author,
-            facts={**SOURCE, **self.facts, **more, **media.facts},
+            facts={**SOURCE, **self.facts, **more_facts, **media.facts},
         )
 
 
@@ -99,13 +99,15 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
                 own.message_id,
                 PreviewMedia(PostKind.SERVICE, {}),
                 NO_TEXT,
-                more={"service": {"shown": " ".join(body.text.split())}},
+                more_facts={"service": {"shown": " ".join(body.text.split())}},
             )
         ]
     items, counts_facts = _items(node), _counts_of(node)
     if not items:
         return [
-            bubble.post(own.message_id, _media_of(node, has_text=bool(body.text)), body, more=counts_facts)
+            bubble.post(
+                own.message_id, _media_of(node, has_text=bool(body.text)), body, more_facts=counts_facts
+            )
         ]
     first = min(items)
     return [
@@ -113,7 +115,7 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
             message_id,
             media,
             body if message_id == first else NO_TEXT,
-            more=counts_facts if message_id == first else {},
+            more_facts=counts_facts if message_id == first else {},
             group=first,
         )
         for message_id, media in sorted(items.items())
@@ -139,11 +141,11 @@ def _media_of(node: Node, *, has_text: bool) -> PreviewMedia:
 
 
 def _posted_at(node: Node) -> datetime:
-    date = node.first("tgme_widget_message_date", leave_out=QUOTED) or node
+    date_node = node.first("tgme_widget_message_date", leave_out=QUOTED) or node
     time = next(
         (
             inside
-            for inside in date.inside(leave_out=QUOTED)
+            for inside in date_node.inside(leave_out=QUOTED)
             if inside.tag == "time" and inside.get("datetime")
         ),
         None,
@@ -186,24 +188,25 @@ def _counts_of(node: Node) -> Facts:
     """
     facts: Facts = {}
     counts: Facts = {}
-    exact = True
+    is_exact = True
     views = _count(_text_in(node, "tgme_widget_message_views"))
     if views is not None:
-        counts["views"], exact = views
+        counts["views"], is_exact = views
     reactions: dict[str, Json] = {}
     for reaction in node.all("tgme_reaction", leave_out=QUOTED):
         count = _count("".join(child for child in reaction.children if isinstance(child, str)).strip())
         custom = next(
-            (inside.get("emoji-id") for inside in reaction.inside() if inside.tag == "tg-emoji"), None
+            (inner_node.get("emoji-id") for inner_node in reaction.inside() if inner_node.tag == "tg-emoji"),
+            None,
         )
         emoji = next(reaction.all("emoji"), None)
         if count is not None and (custom or emoji is not None):
             reactions[storable(custom or (emoji.words() if emoji else ""))] = count[0]
-            exact = exact and count[1]
+            is_exact = is_exact and count[1]
     if reactions:
         counts["reactions"] = reactions
     if counts:
-        facts["counts"] = counts if exact else {**counts, "rounded": True}
+        facts["counts"] = counts if is_exact else {**counts, "rounded": True}
     meta = node.first("tgme_widget_message_meta", leave_out=QUOTED)
     if (
         meta is not None

@@ -37,10 +37,10 @@ from telegram_assistant.settings.parser import ModeOverride, ParserSettings, Pre
 from telegram_assistant.settings.process import ProcessSettings
 from telegram_assistant.settings.reading import name_of, read_group, spelling_of
 from telegram_assistant.settings.redis import RedisSettings
-from telegram_assistant.settings.showing import hide_secret, location_of, plain
 from telegram_assistant.settings.streams import StreamSettings
 from telegram_assistant.settings.telegram import SESSION_KEY_BYTES, ProxyType, TelegramSettings, session_keys
 from telegram_assistant.settings.telemetry import LogLevel, TelemetrySettings
+from telegram_assistant.settings.value_display import hide_secret, location_of, plain
 from telegram_assistant.settings.web import WebSettings
 
 __all__ = [

@@ -64,7 +64,7 @@ def name_of(field: FieldInfo) -> str:
     return spelling_of(field, "variable")
 
 
-def spelling_of(field: FieldInfo, which: str) -> str:
+def spelling_of(field: FieldInfo, variant: str) -> str:
     extra = field.json_schema_extra
     assert isinstance(extra, dict)  # every field is declared by variable()
-    return str(extra[which])
+    return str(extra[variant])

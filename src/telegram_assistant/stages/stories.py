@@ -28,7 +28,7 @@ async def stories(
         )
         for post, event in newest.items()
     ]
-    changed = [
+    changed_posts = [
         StoryChanged.about(
             change.post,
             newest[change.post].revision,
@@ -38,4 +38,4 @@ async def stories(
         )
         for change in changes
     ]
-    return [*grouped, *changed]
+    return [*grouped, *changed_posts]

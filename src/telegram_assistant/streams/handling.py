@@ -69,7 +69,7 @@ class Handling:
     async def decide(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Return an outcome for every entry: some need no handler, the handler decides the rest."""
         outcomes: list[Outcome] = []
-        parsed: list[ParsedEntry] = []
+        parsed_entries: list[ParsedEntry] = []
         for entry in entries:
             if entry.only is not None and entry.only != self._own_name:
                 outcomes.append(Done(entry))
@@ -88,9 +88,13 @@ class Handling:
                 if entry.deliveries > self._stage.attempts:
                     outcomes.append(self._dead_letter_killer(entry, event))
                 else:
-                    parsed.append((entry, event))
-        if parsed:
-            outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
+                    parsed_entries.append((entry, event))
+        if parsed_entries:
+            outcomes += await (
+                self._handle_batch(parsed_entries)
+                if len(parsed_entries) > 1
+                else self._handle_one(parsed_entries[0])
+            )
         return outcomes
 
     def _dead_letter_killer(self, entry: Entry, event: Event) -> DeadLettered:
@@ -108,17 +112,19 @@ class Handling:
             f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time",
         )
 
-    async def _handle_batch(self, parsed: list[ParsedEntry]) -> list[Outcome]:
+    async def _handle_batch(self, parsed_entries: list[ParsedEntry]) -> list[Outcome]:
         """Handle a batch.
 
         If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours.
         """
-        with log_with_traces({event.post_id: event.trace_id for _, event in parsed}):
+        with log_with_traces({event.post_id: event.trace_id for _, event in parsed_entries}):
             try:
-                return await self._attempt(parsed)
+                return await self._attempt(parsed_entries)
             except Exception:
-                log.warning("batch_split", stage=self._stage.name, size=len(parsed), exc_info=True)
-        return [outcome for parsed_entry in parsed for outcome in await self._handle_one(parsed_entry)]
+                log.warning("batch_split", stage=self._stage.name, size=len(parsed_entries), exc_info=True)
+        return [
+            outcome for parsed_entry in parsed_entries for outcome in await self._handle_one(parsed_entry)
+        ]
 
     async def _handle_one(self, parsed_entry: ParsedEntry) -> list[Outcome]:
         entry, event = parsed_entry
@@ -146,12 +152,12 @@ class Handling:
             )
             return [Failed(entry)]
 
-    async def _attempt(self, parsed: list[ParsedEntry]) -> list[Outcome]:
+    async def _attempt(self, parsed_entries: list[ParsedEntry]) -> list[Outcome]:
         """Call the handler, again after each Busy.
 
         Hands the entries back if the stage ends during the pause.
         """
-        events = [event for _, event in parsed]
+        events = [event for _, event in parsed_entries]
         while True:
             try:
                 events_out = await self._call(events)
@@ -166,19 +172,19 @@ class Handling:
             except Busy as busy:
                 if await self._hold(busy):
                     continue
-                return [HandedBack(entry) for entry, _ in parsed]
-            return self._assign_events(parsed, events_out)
+                return [HandedBack(entry) for entry, _ in parsed_entries]
+            return self._assign_events(parsed_entries, events_out)
 
     @staticmethod
-    def _assign_events(parsed: list[ParsedEntry], events_out: tuple[Event, ...]) -> list[Outcome]:
+    def _assign_events(parsed_entries: list[ParsedEntry], events_out: tuple[Event, ...]) -> list[Outcome]:
         """Assign each published event to the entry it is about, so that it stays in that entry's lane."""
         if not events_out:
-            return [Done(entry) for entry, _ in parsed]
-        positions = {event.post_id: position for position, (_, event) in enumerate(parsed)}
-        shares: list[list[Event]] = [[] for _ in parsed]
+            return [Done(entry) for entry, _ in parsed_entries]
+        positions = {event.post_id: position for position, (_, event) in enumerate(parsed_entries)}
+        shares: list[list[Event]] = [[] for _ in parsed_entries]
         for event in events_out:
             shares[positions.get(event.post_id, 0)].append(event)
-        return [Done(entry, tuple(share)) for (entry, _), share in zip(parsed, shares, strict=True)]
+        return [Done(entry, tuple(share)) for (entry, _), share in zip(parsed_entries, shares, strict=True)]
 
     async def _call(self, events: list[Event]) -> tuple[Event, ...]:
         argument: Any = events if self._stage.batch else events[0]

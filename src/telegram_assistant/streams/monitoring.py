@@ -99,12 +99,12 @@ async def _group(redis: Redis, key: str, stage: str, group_infos: Sequence[Any])
         return None
     summary: Any = await redis.xpending(key, stage)
     delivered = text_of(info["last-delivered-id"])
-    oldest = text_of(summary["min"]) if summary["pending"] else None
+    oldest_id = text_of(summary["min"]) if summary["pending"] else None
     lag = info["lag"]
     if lag is None:  # Redis does not know the lag after deletions in the middle of a stream; count instead
         waiting_entries: Any = await redis.xrange(key, f"({delivered}", "+", count=10_000)
         lag = len(waiting_entries)
-    waiting = oldest
+    waiting = oldest_id
     if waiting is None and lag:
         first: Any = await redis.xrange(key, f"({delivered}", "+", count=1)
         waiting = text_of(first[0][0]) if first else None
@@ -115,7 +115,7 @@ async def _group(redis: Redis, key: str, stage: str, group_infos: Sequence[Any])
         resting=int(owners.pop(RESTING, 0)),
         consumers=int(info["consumers"]),
         oldest_ms=None if waiting is None else int(waiting.partition("-")[0]),
-        needed_from=oldest or delivered,
+        needed_from=oldest_id or delivered,
     )
 
 
@@ -128,7 +128,7 @@ async def trim(
     `warned`: the groups of other programs that the log has named already.
     """
     readers = readers_of(stages, partitions)
-    trimmed: dict[str, int] = {}
+    trimmed_counts: dict[str, int] = {}
     for key, expected in readers.items():
         group_infos = await load_groups(redis, key)
         former = await _former_readers(
@@ -142,15 +142,15 @@ async def trim(
             unknown_among(key, group_infos, own_stages), set() if warned is None else warned
         )
         lowest = min((group.needed_from for group in groups if group is not None), key=_sort_key)
-        trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
+        trimmed_counts[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
     for event in {event for stage in stages for event in stage.emits}:
         for _, _, key in stream_keys(event, partitions):
             if (
                 key not in readers
             ):  # no stage of ours reads it: keep some entries for other readers, not all of them
-                trimmed[key] = await redis.xtrim(key, maxlen=MAX_UNREAD_ENTRIES, approximate=True)
-    return trimmed
+                trimmed_counts[key] = await redis.xtrim(key, maxlen=MAX_UNREAD_ENTRIES, approximate=True)
+    return trimmed_counts
 
 
 async def _former_readers(

@@ -117,10 +117,10 @@ class StreamReader:
         redis: Any = self._redis
         name = self._stage.name
         for source in sources:
-            while left := await redis.xpending_range(
+            while pending := await redis.xpending_range(
                 source.key, name, "-", "+", MAX_SCANNED, consumername=self._consumer
             ):
-                for entry in left:
+                for entry in pending:
                     await redis.execute_command(
                         *hand_back(source.key, name, entry["message_id"], entry["times_delivered"]), **RAW
                     )
@@ -208,9 +208,9 @@ class Reclaimer:
 
     def _due_after_ms(self, owner: str, entry_id: bytes, delivered: int) -> int:
         if owner == RESTING:
-            rest = self._stage.retry_after_seconds(max(delivered, 1))
+            rest_seconds = self._stage.retry_after_seconds(max(delivered, 1))
             jitter = random.Random(entry_id).random()  # noqa: S311 -- the same in every process
-            return int(rest * 1000 * (0.75 + 0.5 * jitter))
+            return int(rest_seconds * 1000 * (0.75 + 0.5 * jitter))
         return min(self._lease_ms, LOST_ANSWER_MS) if owner == self._consumer else self._lease_ms
 
     async def _take(self, source: StreamSource, entry_id: bytes, deliveries: int, min_ms: int) -> list[Entry]:

@@ -156,8 +156,8 @@ def mark_of(sentence: str) -> ChangeSort | None:
 
 def _split_mark(sentence: str) -> tuple[ChangeSort | None, str]:
     for kind, mark in _MARKS:
-        if (match := mark.match(sentence)) is not None and (rest := sentence[match.end() :]):
-            return kind, rest[0].upper() + rest[1:]
+        if (match := mark.match(sentence)) is not None and (remainder := sentence[match.end() :]):
+            return kind, remainder[0].upper() + remainder[1:]
     return None, sentence
 
 

@@ -236,12 +236,12 @@ def _disputed_sides(
     return [stands, *(side for side in disputed if side)]
 
 
-def _is_replaced(group: Sequence[_StatedNumber], value: float, other: float) -> bool:
+def _is_replaced(group: Sequence[_StatedNumber], value: float, other_value: float) -> bool:
     """Whether a channel that gave one of two numbers gives the other one now: the story went on."""
     numbers: dict[int, set[float]] = defaultdict(set)
     for statement in group:
         numbers[statement.post.post.post_id.channel_id].add(statement.quantity.value)
-    return any({value, other} <= channel_numbers for channel_numbers in numbers.values())
+    return any({value, other_value} <= channel_numbers for channel_numbers in numbers.values())
 
 
 def _differ(claim: _StatedNumber, other: _StatedNumber) -> bool:
@@ -264,10 +264,10 @@ def _differ(claim: _StatedNumber, other: _StatedNumber) -> bool:
 
 def _is_rounded(value: float, other: float) -> bool:
     """Whether the rounder of two numbers is the other one rounded: 9,140 and 9,100; 3.5 and 4."""
-    rough, exact = sorted((value, other), key=_digits)
-    if not rough or abs(rough - exact) > ROUNDED * abs(exact):
+    rough, finer = sorted((value, other), key=_digits)
+    if not rough or abs(rough - finer) > ROUNDED * abs(finer):
         return False
-    return _digits(rough) < _digits(exact) and exact >= 10  # noqa: PLR2004 -- 3 is not 3.1 people rounded
+    return _digits(rough) < _digits(finer) and finer >= 10  # noqa: PLR2004 -- 3 is not 3.1 people rounded
 
 
 def _digits(value: float) -> int:

@@ -75,15 +75,15 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     readable = [post for post in cleaned if not post.post.is_deleted and (post.sentences or post.headline)]
     if not readable:
         return None
-    chosen = _choose_language(readable, language)
-    posts_in_language = [post for post in readable if post.language == chosen]
+    chosen_language = _choose_language(readable, language)
+    posts_in_language = [post for post in readable if post.language == chosen_language]
     disputes, doubtful = find_disputes(posts_in_language)
     story = _Story(posts_in_language, doubtful, frozenset(dispute.sentence.text for dispute in disputes))
     written_headline = _best_headline(story)
     candidates = list(_candidates(story, written_headline))
     first_headline = written_headline or _central_sentence(story, candidates)
     candidates = [candidate for candidate in candidates if candidate.text not in story.disputed]
-    state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, chosen)
+    state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, chosen_language)
     headline = first_headline if state is None else _cite_state(state, readable)
     latest = _latest(story, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
@@ -97,7 +97,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     first = (headline,) if lead is None else (headline, lead)
     in_own_words = _choose_in_own_words(story, candidates, first)
     return StorySummary(
-        language=chosen,
+        language=chosen_language,
         headline=headline,
         lead=lead,
         in_own_words=in_own_words,
@@ -298,11 +298,11 @@ def _lead(
     return (
         _most_central(story, adding, parsed_headline).cited
         if adding
-        else _sentence_behind(headline, story, elsewhere)
+        else _sentence_after(headline, story, elsewhere)
     )
 
 
-def _sentence_behind(
+def _sentence_after(
     headline: CitedSentence, story: _Story, elsewhere: Collection[str]
 ) -> CitedSentence | None:
     """The sentence that follows the headline in its own post:
@@ -315,19 +315,19 @@ def _sentence_behind(
     place = sentences.index(headline.text) + 1
     if place >= len(sentences):
         return None
-    behind = parse_text(sentences[place])
+    following = parse_text(sentences[place])
     is_good = (
-        MIN_WORDS <= len(behind.words) <= MAX_WORDS
-        and adds_to(behind, parse_text(headline.text))
-        and len(words_around(behind.text)) >= MIN_OWN_WORDS
-        and is_whole(behind.text)
-        and not is_fragment(behind)
-        and not repeats(behind, parse_text(headline.text))
-        and behind.text not in story.disputed
-        and behind.text not in elsewhere
-        and not _is_doubtful(behind, story)
+        MIN_WORDS <= len(following.words) <= MAX_WORDS
+        and adds_to(following, parse_text(headline.text))
+        and len(words_around(following.text)) >= MIN_OWN_WORDS
+        and is_whole(following.text)
+        and not is_fragment(following)
+        and not repeats(following, parse_text(headline.text))
+        and following.text not in story.disputed
+        and following.text not in elsewhere
+        and not _is_doubtful(following, story)
     )
-    return cite_posts(behind.text, find_supporters(behind.text, own, story.posts)) if is_good else None
+    return cite_posts(following.text, find_supporters(following.text, own, story.posts)) if is_good else None
 
 
 def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: ParsedText) -> _Candidate:
@@ -350,20 +350,20 @@ def _choose_in_own_words(
     story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]
 ) -> tuple[CitedSentence, ...]:
     texts = [sentence.text for sentence in already]
-    chosen: list[_Candidate] = []
+    facts: list[_Candidate] = []
     several = [
         candidate
         for candidate in candidates
         if candidate.cited.wordings >= MIN_WORDINGS and candidate.text not in texts
     ]
     for fact in sorted(several, key=lambda candidate: candidate.support, reverse=True):
-        if len(chosen) < MAX_IN_OWN_WORDS and not _is_redundant(fact.text, texts):
-            chosen.append(fact)
+        if len(facts) < MAX_IN_OWN_WORDS and not _is_redundant(fact.text, texts):
+            facts.append(fact)
             texts.append(fact.text)
     order = {id(post): place for place, post in enumerate(story.posts)}
     return tuple(
         candidate.cited
-        for candidate in sorted(chosen, key=lambda candidate: (candidate.place, order[id(candidate.post)]))
+        for candidate in sorted(facts, key=lambda candidate: (candidate.place, order[id(candidate.post)]))
     )
 
 

@@ -77,8 +77,10 @@ def cite_posts(text: str, supporters: Sequence[CleanPost]) -> CitedSentence:
         sentences = {post_id: (_nearest(text, post), _first(post)) for post_id, post in posts.items()}
         wordings = _join_copied(wordings, sentences)
     count = Voices(wordings, _owners_of(supporters)).count(posts)
-    first_posts = {wording: post for post, wording in reversed(wordings.items())}
-    source = common_source([posts[post].post.text for post in first_posts.values()]) if count > 1 else ""
+    first_posts = {wording: post_id for post_id, wording in reversed(wordings.items())}
+    source = (
+        common_source([posts[post_id].post.text for post_id in first_posts.values()]) if count > 1 else ""
+    )
     return CitedSentence(text, tuple(posts), count, source)
 
 

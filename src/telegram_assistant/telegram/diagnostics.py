@@ -32,12 +32,14 @@ def _application(settings: TelegramSettings) -> Finding:
         )
         return off(APPLICATION, reason)
     if not settings.api_id or not api_hash:
-        missing, present = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
+        missing_variable, present_variable = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[
+            :: 1 if api_hash else -1
+        ]
         reason = Reason(
             "one_set_without_other",
             "{present} is set, but {missing} is not",
-            present=present,
-            missing=missing,
+            present=present_variable,
+            missing=missing_variable,
         )
         return bad(APPLICATION, reason, remedy=FROM_TELEGRAM)
     if settings.dc_addr:

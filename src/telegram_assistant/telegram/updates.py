@@ -227,23 +227,33 @@ async def load_state(client: AccountClient) -> SeenUpdates:
     return _translate_state(await client.ask(functions.updates.GetStateRequest()))
 
 
-async def load_missed(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> MissedUpdates:
+async def load_missed(
+    seen_updates: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer
+) -> MissedUpdates:
     """Request the difference once. Updates of private chats in it are ignored."""
     answer = await client.ask(
-        functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts)
+        functions.updates.GetDifferenceRequest(
+            pts=seen_updates.pts, date=seen_updates.moment, qts=seen_updates.qts
+        )
     )
-    return read_difference(answer, seen, receiver=receiver)
+    return read_difference(answer, seen_updates, receiver=receiver)
 
 
-def read_difference(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> MissedUpdates:
+def read_difference(answer: Any, seen_updates: SeenUpdates, *, receiver: UpdateBuffer) -> MissedUpdates:
     """Read a difference from that state."""
     match answer:
         case types.updates.DifferenceEmpty():
             return MissedUpdates(
-                SeenUpdates(seen.pts, seen.qts, answer.seq, answer.date), frozenset(), is_all=True
+                SeenUpdates(seen_updates.pts, seen_updates.qts, answer.seq, answer.date),
+                frozenset(),
+                is_all=True,
             )
         case types.updates.DifferenceTooLong():
-            return MissedUpdates(SeenUpdates(answer.pts, seen.qts, seen.seq, seen.moment), None, is_all=False)
+            return MissedUpdates(
+                SeenUpdates(answer.pts, seen_updates.qts, seen_updates.seq, seen_updates.moment),
+                None,
+                is_all=False,
+            )
         case types.updates.DifferenceSlice():
             return MissedUpdates(
                 _translate_state(answer.intermediate_state),

@@ -180,8 +180,8 @@ class ChannelState(_ChannelSeries):
             return self._beside.own_series()
         return self._worst(self._bound.channels, values, key=values.__getitem__)
 
-    def _as_shown(self, stored: list[float]) -> list[float]:
-        return stored
+    def _as_shown(self, stored_values: list[float]) -> list[float]:
+        return stored_values
 
     def _put(self, channel_id: int, value: float) -> None:
         if not math.isfinite(value):
@@ -240,9 +240,9 @@ class ChannelAge(ChannelState):
         with self._log_errors(), self._lock:
             self._put(channel_id, max(moment, self._values.get(channel_id, moment)))
 
-    def _as_shown(self, stored: list[float]) -> list[float]:
+    def _as_shown(self, stored_values: list[float]) -> list[float]:
         now = self._now()
-        return [now - moment if moment < now else 0.0 for moment in stored]
+        return [now - moment if moment < now else 0.0 for moment in stored_values]
 
 
 class ChannelAggregates(Collector):

@@ -27,13 +27,13 @@ SILENT = ("telethon.network",)
 
 
 def configure_logging(
-    settings: TelemetrySettings, *, stream: TextIO | None = None, pretty: bool | None = None
+    settings: TelemetrySettings, *, stream: TextIO | None = None, is_pretty: bool | None = None
 ) -> None:
     """Sends every log message of this process, those of libraries included,
     through one chain of processors.
     """
     output = stream if stream is not None else sys.stderr
-    readable = output.isatty() if pretty is None else pretty
+    readable = output.isatty() if is_pretty is None else is_pretty
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         add_trace_id,

@@ -91,15 +91,15 @@ async def role_status(address: RoleAddress) -> RoleStatus:
 
 def _scrape_role(address: RoleAddress) -> RoleStatus:
     health = json.loads(_get(address, address.port, "/health"))
-    ready = json.loads(_get(address, address.port, "/readyz", or_else=503))
+    readiness = json.loads(_get(address, address.port, "/readyz", or_else=503))
     details = json.loads(_get(address, address.operations_port, "/health/details"))
-    exposed = _get(address, address.operations_port, "/metrics").decode()
+    exposition = _get(address, address.operations_port, "/metrics").decode()
     samples = tuple(
         Sample(sample.name, sample.labels, sample.value)
-        for family in text_string_to_metric_families(exposed)
+        for family in text_string_to_metric_families(exposition)
         for sample in family.samples
     )
-    return RoleStatus(health, details, ready.get("because", {}), Metrics(samples))
+    return RoleStatus(health, details, readiness.get("because", {}), Metrics(samples))
 
 
 def _get(address: RoleAddress, port: int, path: str, *, or_else: int = 200) -> bytes:

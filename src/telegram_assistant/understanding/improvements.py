@@ -51,10 +51,10 @@ class Improvement:
 
 
 def better_tags(tagger: Tagger) -> Improvement:
-    async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        understood = await tagger.tag(stored, urgency=urgency, pays_for_history=True)
+    async def make(stored_posts: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
+        understood = await tagger.tag(stored_posts, urgency=urgency, pays_for_history=True)
         improved = {}
-        for stored_post in stored:
+        for stored_post in stored_posts:
             result = understood[stored_post.post.id]
             tags = result.local.tags if result.local is not None else ()
             event = (
@@ -68,7 +68,7 @@ def better_tags(tagger: Tagger) -> Improvement:
     return Improvement(TAGGING, 20, make)
 
 
-def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
+def better_vision_results(picture_analyzer: PictureAnalyzer) -> Improvement:
     """Announces vision results only when no question about the post is left,
     so that it is tagged again once.
     """
@@ -94,9 +94,11 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
             _event(PostVisionAnalyzed, stored_post, status=status, grouped_id=stored_post.post.grouped_id),
         )
 
-    async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        results = await asyncio.gather(*(look(stored_post, urgency) for stored_post in stored))
-        return {stored_post.post.id: result for stored_post, result in zip(stored, results, strict=True)}
+    async def make(stored_posts: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
+        results = await asyncio.gather(*(look(stored_post, urgency) for stored_post in stored_posts))
+        return {
+            stored_post.post.id: result for stored_post, result in zip(stored_posts, results, strict=True)
+        }
 
     return Improvement(VISION, 5, make)
 
@@ -104,8 +106,8 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
 def better_vectors(gate: Gate, states: PostStates) -> Improvement:
     """Computes and pays for vectors; the event makes the index load the cached answer."""
 
-    async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        known_states = await states.load([stored_post.post.id for stored_post in stored])
+    async def make(stored_posts: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
+        known_states = await states.load([stored_post.post.id for stored_post in stored_posts])
         texts = {
             post_id: text
             for post_id, state in known_states.items()
@@ -118,7 +120,7 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
             )
             if stored_post.post.id in vector_results.vectors
             else Improved(vector_results.reasons.get(stored_post.post.id))
-            for stored_post in stored
+            for stored_post in stored_posts
         }
 
     return Improvement(VECTORS, 50, make)
@@ -132,8 +134,8 @@ def _why_not(file_visions: Sequence[FileVision]) -> FallbackReason | None:
     )
 
 
-def _event[E: Event](event: type[E], stored: StoredPost, **facts: object) -> E:
-    post_id, revision = stored.post.id, stored.revision
+def _event[E: Event](event: type[E], stored_post: StoredPost, **facts: object) -> E:
+    post_id, revision = stored_post.post.id, stored_post.revision
     return event.about(
         post_id,
         revision,

@@ -58,17 +58,22 @@ async def improve(improvement: Improvement, *, wanted_results: ProviderWanted, p
     if not pending_results:
         return 0
     now = datetime.now(UTC)
-    stored = {
+    stored_posts = {
         stored_post.post.id: stored_post
         for stored_post in await posts.load([pending.post_id for pending in pending_results])
         if stored_post.deleted_at is None
     }
-    lanes = {post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored.items()}
+    lanes = {
+        post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored_posts.items()
+    }
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
     with log_with_traces(
-        {str(post_id): trace_of(post_id, stored_post.revision) for post_id, stored_post in stored.items()}
+        {
+            str(post_id): trace_of(post_id, stored_post.revision)
+            for post_id, stored_post in stored_posts.items()
+        }
     ):
-        results = await improvement.make(list(stored.values()), urgency) if stored else {}
+        results = await improvement.make(list(stored_posts.values()), urgency) if stored_posts else {}
     notices = [
         QueuedNotice(result.event, lanes[post_id])
         for post_id, result in results.items()
@@ -97,14 +102,14 @@ async def _put_back(
     nothing.
     """
 
-    def those(*which: FallbackReason) -> list[PendingImprovement]:
-        return [pending for pending, reason in reasons.items() if reason in which]
+    def list_pending(*wanted_reasons: FallbackReason) -> list[PendingImprovement]:
+        return [pending for pending, reason in reasons.items() if reason in wanted_reasons]
 
-    await wanted_results.put_back(those(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
-    await wanted_results.put_back(those(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
+    await wanted_results.put_back(list_pending(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
+    await wanted_results.put_back(list_pending(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
     await wanted_results.put_back(
-        those(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered
+        list_pending(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered
     )
     await wanted_results.put_back(
-        those(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True
+        list_pending(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True
     )

@@ -49,20 +49,20 @@ class PictureAnalyzer:
     gate: Gate
 
     async def look(
-        self, stored: StoredPost, *, urgency: Urgency, pays_for_history: bool = False
+        self, stored_post: StoredPost, *, urgency: Urgency, pays_for_history: bool = False
     ) -> list[FileVision]:
         """Analyses all files of a post and saves the results. Files with a result are not analysed again."""
-        pays = pays_for_history or datetime.now(UTC) - stored.post.posted_at <= NEWS
+        pays = pays_for_history or datetime.now(UTC) - stored_post.post.posted_at <= NEWS
         async with asyncio.timeout(MAX_SECONDS):
-            looks = await _Look(stored, self, urgency, pays=pays).at_all()
+            looks = await _Look(stored_post, self, urgency, pays=pays).at_all()
         file_visions = [file_vision for file_vision, _ in looks]
         await self.enrichments.save(
-            _rows(stored, file_visions, next((model for _, model in looks if model is not None), None))
+            _rows(stored_post, file_visions, next((model for _, model in looks if model is not None), None))
         )
         return file_visions
 
-    async def save_failure(self, stored: StoredPost) -> None:
-        await self.enrichments.save(_rows(stored, [FileVision(0, FAILED, is_failed=True)], None))
+    async def save_failure(self, stored_post: StoredPost) -> None:
+        await self.enrichments.save(_rows(stored_post, [FileVision(0, FAILED, is_failed=True)], None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +104,19 @@ class _Look:
         return outcomes
 
     async def _look_or_say_why(
-        self, file: VisionFile, verdict: VisionDecision, known_results: Mapping[Tier, FileResult]
+        self, file: VisionFile, decision: VisionDecision, known_results: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
         """Analyses one file; a file that fails does not affect the others."""
         file_vision = FileVision(
-            file.ordinal, verdict.words, file.sha256, is_document=verdict is VisionDecision.PAPER
+            file.ordinal, decision.words, file.sha256, is_document=decision is VisionDecision.PAPER
         )
-        if not verdict.is_seen or file.sha256 is None:
+        if not decision.is_seen or file.sha256 is None:
             return file_vision, None
         try:
             return await self._look(
                 file.sha256,
                 file_vision,
-                may_leave=verdict is VisionDecision.LOOK,
+                may_leave=decision is VisionDecision.LOOK,
                 known_results=known_results,
             )
         except ProviderFailed as error:
@@ -174,18 +174,18 @@ class _Look:
         return seen, provider.model if provider else None
 
     async def _ask_provider(
-        self, sha256: bytes, opened: OpenedPicture, local: FileResult | None
+        self, sha256: bytes, opened_picture: OpenedPicture, local_result: FileResult | None
     ) -> tuple[FileResult | None, str]:
         """A provider's result, reused if another file shows the same picture, or why there is none.
 
         Sameness needs the locally read text.
         """
         gate, results, post = self.by.gate, self.by.media_results, self.stored.post
-        if local is not None and gate.vision_models:
+        if local_result is not None and gate.vision_models:
             reused_result = await results.same_picture(
                 sha256,
-                opened.look,
-                words=local.seen.text,
+                opened_picture.look,
+                words=local_result.seen.text,
                 channel_id=post.channel_id,
                 models=gate.vision_models,
             )
@@ -195,7 +195,11 @@ class _Look:
         if not self.pays:
             return None, HISTORY
         provider_result = await gate.picture(
-            opened.picture, sha256=sha256, channel_id=post.channel_id, urgency=self.urgency, post_id=post.id
+            opened_picture.picture,
+            sha256=sha256,
+            channel_id=post.channel_id,
+            urgency=self.urgency,
+            post_id=post.id,
         )
         return await _keep_result(
             sha256, Tier.PROVIDER, provider_result, results
@@ -225,19 +229,25 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
     return b"".join(pieces)
 
 
-def _rows(stored: StoredPost, file_visions: list[FileVision], model: VisionModel | None) -> list[Enrichment]:
+def _rows(
+    stored_post: StoredPost, file_visions: list[FileVision], model: VisionModel | None
+) -> list[Enrichment]:
     """The local row, with the results or the reasons for none, and the provider's row if there is one."""
     rows = [
         Enrichment(
-            stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(file_visions, Tier.LOCAL)
+            stored_post.post.id,
+            stored_post.revision,
+            Kind.VISION,
+            Tier.LOCAL,
+            summarize_post(file_visions, Tier.LOCAL),
         )
     ]
     if model is not None:
         data = summarize_post(file_visions, Tier.PROVIDER)
         rows.append(
             Enrichment(
-                stored.post.id,
-                stored.revision,
+                stored_post.post.id,
+                stored_post.revision,
                 Kind.VISION,
                 Tier.PROVIDER,
                 data,

@@ -32,13 +32,13 @@ class Tagger:
     vocabularies: Vocabularies
 
     async def tag(
-        self, stored: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False
+        self, stored_posts: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False
     ) -> Mapping[PostId, Understood[Tags]]:
         """Tags and saves. The vision results known so far count as part of a post's text.
 
         So it does not matter how often and in which order a post is processed.
         """
-        alive = [stored_post for stored_post in stored if stored_post.deleted_at is None]
+        alive = [stored_post for stored_post in stored_posts if stored_post.deleted_at is None]
         if not alive:
             return {}
         picture_texts = await self._load_picture_texts(alive)
@@ -69,10 +69,12 @@ class Tagger:
         )
         return {stored_post.post.id: result for stored_post, result in zip(alive, understood, strict=True)}
 
-    async def _load_picture_texts(self, stored: Sequence[StoredPost]) -> Mapping[PostId, Mapping[Tier, str]]:
+    async def _load_picture_texts(
+        self, stored_posts: Sequence[StoredPost]
+    ) -> Mapping[PostId, Mapping[Tier, str]]:
         revisions = {
             stored_post.post.id: stored_post.revision
-            for stored_post in stored
+            for stored_post in stored_posts
             if stored_post.post.kind not in WITHOUT_PICTURES
         }
         texts_by_post: dict[PostId, dict[Tier, str]] = {}
@@ -87,8 +89,8 @@ def picture_text_of(row: Enrichment) -> str:
     return "\n".join(text for name in PICTURE_FIELDS if (text := str(row.data.get(name) or "").strip()))
 
 
-def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: bool) -> Material:
-    post = stored.post
+def _material(stored_post: StoredPost, pictures: Mapping[Tier, str], *, is_history: bool) -> Material:
+    post = stored_post.post
     return Material(
         post.text,
         post.channel_id,
@@ -100,22 +102,26 @@ def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: b
     )
 
 
-def _rows(stored: StoredPost, result: Understood[Tags]) -> list[Enrichment]:
+def _rows(stored_post: StoredPost, result: Understood[Tags]) -> list[Enrichment]:
     rows = []
     if result.local is not None:
-        rows.append(_row(stored, Tier.LOCAL, result.local, "local", LOCAL_MODEL, result.prompt_version))
+        rows.append(_row(stored_post, Tier.LOCAL, result.local, "local", LOCAL_MODEL, result.prompt_version))
     if result.tier is Tier.PROVIDER and result.value is not None:
         rows.append(
-            _row(stored, Tier.PROVIDER, result.value, result.provider, result.model, result.prompt_version)
+            _row(
+                stored_post, Tier.PROVIDER, result.value, result.provider, result.model, result.prompt_version
+            )
         )
     return rows
 
 
 def _row(
-    stored: StoredPost, tier: Tier, tags: Tags, provider: str, model: str, prompt_version: str
+    stored_post: StoredPost, tier: Tier, tags: Tags, provider: str, model: str, prompt_version: str
 ) -> Enrichment:
     data = tags.model_dump(mode="json", exclude={"proposed", "channel_id"})
-    return Enrichment(stored.post.id, stored.revision, Kind.TAGS, tier, data, provider, model, prompt_version)
+    return Enrichment(
+        stored_post.post.id, stored_post.revision, Kind.TAGS, tier, data, provider, model, prompt_version
+    )
 
 
 def _proposals(material: Material, result: Understood[Tags]) -> list[Proposal]:

@@ -27,14 +27,16 @@ class StoryBuilder:
     terms: PostTerms
     groups: StoryGroups
 
-    async def group(self, posts: Sequence[PostId], *, now: datetime, again: bool = False) -> list[Grouped]:
+    async def group(
+        self, post_ids: Sequence[PostId], *, now: datetime, compares_again: bool = False
+    ) -> list[Grouped]:
         """Groups the current state of these posts. Those that were compared with the same terms before are
-        not compared again, unless `again`.
+        not compared again, unless `compares_again`.
 
         Posts without text, picture or header have no story and are left out.
         """
-        sources = {source.post: source for source in await self.sources.load(list(dict.fromkeys(posts)))}
-        known_groups = {} if again else await self.groups.load_grouped(list(sources))
+        sources = {source.post: source for source in await self.sources.load(list(dict.fromkeys(post_ids)))}
+        known_groups = {} if compares_again else await self.groups.load_grouped(list(sources))
         terms = await asyncio.to_thread(_terms_of_all, sources)
         hashes = {post: post_terms.hash for post, post_terms in terms.items()}
         done = [grouped for post, (terms_hash, grouped) in known_groups.items() if terms_hash == hashes[post]]
@@ -57,7 +59,7 @@ class StoryBuilder:
                 return done
             around = await grouping.surround(weighed_posts, weights)
             comparisons = await asyncio.to_thread(_compare_posts, weighed_posts, sources, around, weights)
-            return done + await grouping.regroup(comparisons, announce_moved=not again)
+            return done + await grouping.regroup(comparisons, announce_moved=not compares_again)
 
 
 def _compare_posts(

@@ -201,9 +201,9 @@ class EmbeddedVectors:
         """Loads the shards named in the state file, and deletes unfinished ones."""
         file = self._folder / STATE
         state = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"shards": {}, "shown": {}}
-        for left in self._folder.glob(f"{PREFIX}*"):
-            if left.name not in state["shards"].values():
-                await asyncio.to_thread(shutil.rmtree, left)
+        for leftover in self._folder.glob(f"{PREFIX}*"):
+            if leftover.name not in state["shards"].values():
+                await asyncio.to_thread(shutil.rmtree, leftover)
         for collection, name in state["shards"].items():
             try:
                 self._shards[collection] = await Shard.load(self._folder / name)

@@ -93,21 +93,21 @@ def _filter_tier(query: VectorQuery, tier: Tier) -> PointFilter:
     return PointFilter(must, (_match_flag(f"ad_{tier.value}"),) if query.without_ads else ())
 
 
-def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
+def _within(channel_ids: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
     """One alternative per group of channels whose windows begin at the same time;
     windows that begin before `since` need no limit.
     """
-    begins = query.reach.since if query.reach else {}
-    alike: dict[datetime | None, list[ChannelId]] = {}
-    for channel_id in sorted(channels):
-        since = begins.get(channel_id)
+    since_by_channel = query.reach.since if query.reach else {}
+    channels_by_since: dict[datetime | None, list[ChannelId]] = {}
+    for channel_id in sorted(channel_ids):
+        since = since_by_channel.get(channel_id)
         is_limit = since is not None and (query.since is None or since > query.since)
-        alike.setdefault(since if is_limit else None, []).append(channel_id)
+        channels_by_since.setdefault(since if is_limit else None, []).append(channel_id)
     return tuple(
         (AnyOf("channel", tuple(some)),)
         if since is None
         else (AnyOf("channel", tuple(some)), Between("at", since.timestamp(), None))
-        for since, some in (alike or {None: []}).items()
+        for since, some in (channels_by_since or {None: []}).items()
     )
 
 

@@ -29,7 +29,7 @@ ONE_MODEL = Reason(
 )
 
 
-class Used(StrEnum):
+class VectorLocation(StrEnum):
     """The place where vectors are stored."""
 
     SERVER = "server"
@@ -38,14 +38,14 @@ class Used(StrEnum):
 
 
 NEEDS = {
-    Used.EMBEDDED: (
+    VectorLocation.EMBEDDED: (
         "qdrant_edge",
         Reason(
             "install_embedded_vectors",
             "Install it: pip install 'telegram-assistant[vectors]', or empty VECTORS_DIR",
         ),
     ),
-    Used.SERVER: (
+    VectorLocation.SERVER: (
         "qdrant_client",
         Reason(
             "install_vector_client",
@@ -55,8 +55,14 @@ NEEDS = {
 }
 
 
-def place_of(settings: VectorSettings) -> Used:
-    return Used.SERVER if settings.url else Used.EMBEDDED if settings.folder else Used.OFF
+def choose_location(settings: VectorSettings) -> VectorLocation:
+    return (
+        VectorLocation.SERVER
+        if settings.url
+        else VectorLocation.EMBEDDED
+        if settings.folder
+        else VectorLocation.OFF
+    )
 
 
 @asynccontextmanager
@@ -65,8 +71,8 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
 
     Raises CannotStart if the store cannot be used, InUse if another process holds it.
     """
-    location = place_of(settings)
-    if location is Used.OFF:
+    location = choose_location(settings)
+    if location is VectorLocation.OFF:
         yield None
         return
     library, remedy = NEEDS[location]
@@ -79,7 +85,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
         )
     module = import_module(f"telegram_assistant.vectors.{location.value}")
     async with AsyncExitStack() as stack:
-        if location is Used.SERVER:
+        if location is VectorLocation.SERVER:
             store = module.ServerVectors(settings)
             stack.push_async_callback(store.close)
         else:
@@ -108,7 +114,7 @@ async def open_search(settings: VectorSettings) -> AsyncIterator[Searchable | No
     """For a role that runs beside the one with the embedded vectors: it leaves them to that process, also
     while it is not running yet, so the two start in any order. None if vectors are off.
     """
-    if place_of(settings) is Used.EMBEDDED:
+    if choose_location(settings) is VectorLocation.EMBEDDED:
         yield SharedVectors(settings.folder or Path())
         return
     async with open_vectors(settings) as store:
@@ -117,7 +123,7 @@ async def open_search(settings: VectorSettings) -> AsyncIterator[Searchable | No
 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:
     """Checks the store: its kind, its model and its number of posts."""
-    if place_of(settings) is Used.OFF:
+    if choose_location(settings) is VectorLocation.OFF:
         return [
             off(
                 SUBJECT,
@@ -129,12 +135,12 @@ async def examine(settings: VectorSettings, model: str) -> list[Finding]:
     try:
         async with open_vectors(settings) as store:
             assert store is not None  # they are not off
-            return [await _check_collections(store, _place(settings), model)]
+            return [await _check_collections(store, _describe_location(settings), model)]
     except InUse:
         used = Reason(
             "vectors_held",
             "{place}, used by a running process; for more processes set QDRANT_URL",
-            place=_place(settings),
+            place=_describe_location(settings),
         )
         return [ok(SUBJECT, used)]
     except CannotStart as error:
@@ -143,7 +149,7 @@ async def examine(settings: VectorSettings, model: str) -> list[Finding]:
         return [bad(SUBJECT, error.reason, remedy=START_QDRANT)]
 
 
-def _place(settings: VectorSettings) -> Reason:
+def _describe_location(settings: VectorSettings) -> Reason:
     if settings.url:
         return Reason(
             "vectors_in_server",

@@ -57,7 +57,9 @@ def write_atom(feed: FeedContent, picture_address: PictureAddress) -> bytes:
         f'<link rel="alternate" type="text/html" href={_attribute(feed.page)}/>\n'
     )
     return (
-        head + "".join(_atom_entry(written) for written in _entries(feed, picture_address)) + "</feed>\n"
+        head
+        + "".join(_atom_entry(written_entry) for written_entry in _entries(feed, picture_address))
+        + "</feed>\n"
     ).encode()
 
 
@@ -71,13 +73,13 @@ def write_rss(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     )
     return (
         head
-        + "".join(_rss_item(written) for written in _entries(feed, picture_address))
+        + "".join(_rss_item(written_entry) for written_entry in _entries(feed, picture_address))
         + "</channel></rss>\n"
     ).encode()
 
 
 def write_json(feed: FeedContent, picture_address: PictureAddress) -> bytes:
-    items = [_json_item(written) for written in _entries(feed, picture_address)]
+    items = [_json_item(written_entry) for written_entry in _entries(feed, picture_address)]
     head = {
         "version": JSON_FEED,
         "title": _drop_forbidden(feed.title),
@@ -127,59 +129,61 @@ def _write_entry(
     )
 
 
-def _atom_entry(written: _WrittenEntry) -> str:
-    entry = written.entry
-    link = f'<link rel="alternate" href={_attribute(written.link)}/>' if written.link else ""
+def _atom_entry(written_entry: _WrittenEntry) -> str:
+    entry = written_entry.entry
+    link = f'<link rel="alternate" href={_attribute(written_entry.link)}/>' if written_entry.link else ""
     enclosures = "".join(
         f'<link rel="enclosure" type="{PICTURE_TYPE}" href={_attribute(address)}/>'
-        for address in written.pictures
+        for address in written_entry.pictures
     )
     return (
         f"<entry><title>{_text(entry.title)}</title><id>{_urn(entry.entry_id)}</id>"
         f"<published>{entry.at.isoformat()}</published><updated>{entry.changed_at.isoformat()}</updated>"
-        f"<author><name>{_text(written.author)}</name></author>{link}{enclosures}"
-        f'<content type="html">{escape(written.html)}</content></entry>\n'
+        f"<author><name>{_text(written_entry.author)}</name></author>{link}{enclosures}"
+        f'<content type="html">{escape(written_entry.html)}</content></entry>\n'
     )
 
 
-def _rss_item(written: _WrittenEntry) -> str:
-    entry = written.entry
-    link = f"<link>{_text(written.link)}</link>" if written.link else ""
+def _rss_item(written_entry: _WrittenEntry) -> str:
+    entry = written_entry.entry
+    link = f"<link>{_text(written_entry.link)}</link>" if written_entry.link else ""
     # RSS knows one enclosure, whose size need not be known; each picture has its element beside it.
     enclosure = "".join(
         f'<enclosure url={_attribute(address)} type="{PICTURE_TYPE}" length="0"/>'
-        for address in written.pictures[:1]
+        for address in written_entry.pictures[:1]
     )
     media = "".join(
         f'<media:content url={_attribute(address)} type="{PICTURE_TYPE}" medium="image"/>'
-        for address in written.pictures
+        for address in written_entry.pictures
     )
     description = escape(_text(entry.text)).replace("\n", "&lt;br&gt;")
     return (
         f'<item><title>{_text(entry.title)}</title><guid isPermaLink="false">{_text(entry.entry_id)}</guid>'
         f"<pubDate>{format_datetime(entry.at)}</pubDate>"
-        f"<dc:creator>{_text(written.author)}</dc:creator>{link}"
+        f"<dc:creator>{_text(written_entry.author)}</dc:creator>{link}"
         f"<description>{description}</description>"
-        f"<content:encoded>{escape(written.html)}</content:encoded>{enclosure}{media}</item>\n"
+        f"<content:encoded>{escape(written_entry.html)}</content:encoded>{enclosure}{media}</item>\n"
     )
 
 
-def _json_item(written: _WrittenEntry) -> dict[str, object]:
-    entry = written.entry
+def _json_item(written_entry: _WrittenEntry) -> dict[str, object]:
+    entry = written_entry.entry
     item: dict[str, object] = {
         "id": entry.entry_id,
         "title": _drop_forbidden(entry.title),
-        "content_html": written.html,
+        "content_html": written_entry.html,
         "content_text": _drop_forbidden(entry.text),
         "date_published": entry.at.isoformat(),
         "date_modified": entry.changed_at.isoformat(),
-        "authors": [{"name": _drop_forbidden(written.author)}],
+        "authors": [{"name": _drop_forbidden(written_entry.author)}],
     }
-    if written.link:
-        item["url"] = written.link
-    if written.pictures:
-        item["image"] = written.pictures[0]
-        item["attachments"] = [{"url": address, "mime_type": PICTURE_TYPE} for address in written.pictures]
+    if written_entry.link:
+        item["url"] = written_entry.link
+    if written_entry.pictures:
+        item["image"] = written_entry.pictures[0]
+        item["attachments"] = [
+            {"url": address, "mime_type": PICTURE_TYPE} for address in written_entry.pictures
+        ]
     return item
 
 

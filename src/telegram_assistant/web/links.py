@@ -87,12 +87,12 @@ def _web_link(scheme: str, address: str) -> SafeLink | None:
     return SafeLink(f"{scheme}://{quote(host, safe='[]:%')}{port}{_quote_path(parts['rest'])}", host)
 
 
-def _host(written: str) -> str | None:
+def _host(address: str) -> str | None:
     """The host in one spelling.
 
     Letters of other scripts stay under an ending of their own (мвд.рф), and are quoted under .com.
     """
-    host = _fold_host(written)
+    host = _fold_host(address)
     ending = host.rpartition(".")[2]
     if len(host) > MAX_HOST_LENGTH or not (
         _is_ipv4(host) if ending[:1].isdigit() else host.startswith("[") or _is_name(host)
@@ -120,8 +120,8 @@ def _fold_host(host: str) -> str:
     return unicodedata.normalize("NFKC", host).lower().replace("。", ".").strip(".")
 
 
-def _quote_path(rest: str) -> str:
-    return quote(rest, safe=_UNQUOTED, errors="replace")
+def _quote_path(path: str) -> str:
+    return quote(path, safe=_UNQUOTED, errors="replace")
 
 
 _ADDRESSES: dict[str, Callable[[TextEntity, str], str]] = {

@@ -84,8 +84,12 @@ def media_response(request_headers: Headers, method: str, media: OpenedMedia) ->
         else (HTTPStatus.PARTIAL_CONTENT, requested_range)
     )
     if not sent_range:
-        refused = {**SAFETY, "Content-Range": f"bytes */{media.size_bytes}", "Cache-Control": "no-store"}
-        return Response(status_code=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=refused)
+        refusal_headers = {
+            **SAFETY,
+            "Content-Range": f"bytes */{media.size_bytes}",
+            "Cache-Control": "no-store",
+        }
+        return Response(status_code=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=refusal_headers)
     headers["Content-Length"] = str(len(sent_range))
     if requested_range is not None:
         headers["Content-Range"] = f"bytes {sent_range[0]}-{sent_range[-1]}/{media.size_bytes}"
@@ -136,7 +140,7 @@ def _requested_range(headers: Headers, etag: str, size_bytes: int) -> range | No
     return file_range[int(first) : int(last) + 1 if last else None]
 
 
-def _number(text: str, most: int) -> int:
-    if not NUMBER.fullmatch(text) or int(text) > most:
+def _number(text: str, max_value: int) -> int:
+    if not NUMBER.fullmatch(text) or int(text) > max_value:
         raise Missing(NO_FILE)
     return int(text)

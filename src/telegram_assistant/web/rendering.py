@@ -333,9 +333,9 @@ def _lasting(seconds: float) -> str:
     return _FEMININE_SPAN.sub(lambda word: word[1] + {"а": "у", "я": "ю"}[word[2]], _span(seconds))
 
 
-def _weekday(day: int, *, short: bool = False) -> str:
+def _weekday(day: int, *, is_short: bool = False) -> str:
     """The name of a day of the week, Monday being 0."""
-    return str(get_day_names("short" if short else "wide", context="stand-alone", locale=_locale())[day])
+    return str(get_day_names("short" if is_short else "wide", context="stand-alone", locale=_locale())[day])
 
 
 def _decimal(number: float) -> str:

@@ -241,12 +241,12 @@ def _posts(control: Control) -> list[Route]:
         ]
 
     def change(body: PostChange, request: Request) -> Any:
-        where = channel_in(request), int(request.path_params["message"])
+        place_of_post = channel_in(request), int(request.path_params["message"])
         if body.views is not None:
-            return control.view(*where, body.views)
+            return control.view(*place_of_post, body.views)
         if body.reactions is not None:
-            return post_as_json(control.react(*where, body.reactions, deliver=body.deliver))
-        return post_as_json(control.edit(*where, body.text or "", deliver=body.deliver))
+            return post_as_json(control.react(*place_of_post, body.reactions, deliver=body.deliver))
+        return post_as_json(control.edit(*place_of_post, body.text or "", deliver=body.deliver))
 
     def delete(body: Deletion, request: Request) -> Any:
         return control.delete(channel_in(request), body.ids, deliver=body.deliver)

@@ -128,8 +128,8 @@ class Control:
     def delete(self, channel_id: int, message_ids: Sequence[int], *, deliver: bool = True) -> list[int]:
         channel = self._channel(channel_id)
         deleted_ids = channel.delete(message_ids, self._world.now())
-        for number in deleted_ids:
-            self._simulator.forget_ready(channel_id, number)
+        for message_id in deleted_ids:
+            self._simulator.forget_ready(channel_id, message_id)
         if deleted_ids and deliver:
             update = types.UpdateDeleteChannelMessages(channel_id, deleted_ids, channel.pts, len(deleted_ids))
             self._simulator.push(channel, lambda phone: self._updates([update], channel, phone))
@@ -137,14 +137,14 @@ class Control:
 
     def _change(self, channel_id: int, message_id: int, change: Change, *, deliver: bool) -> Post:
         channel = self._channel(channel_id)
-        changed = channel.edit(message_id, change)
-        if changed is None:
+        changed_post = channel.edit(message_id, change)
+        if changed_post is None:
             raise NoSuchThing(f"post {channel_id}/{message_id}")
         self._simulator.forget_ready(channel_id, message_id)
         if deliver:
-            update = types.UpdateEditChannelMessage(self._raw(channel, changed), channel.pts, 1)
+            update = types.UpdateEditChannelMessage(self._raw(channel, changed_post), channel.pts, 1)
             self._simulator.push(channel, lambda phone: self._updates([update], channel, phone))
-        return changed
+        return changed_post
 
     def _push_new(self, channel: Channel, posts: Sequence[Post], *, deliver: bool) -> None:
         if deliver:

@@ -18,16 +18,16 @@ def get_dialogs(request: Any, caller: Caller) -> bytes:
         _joined_channels(caller),
         key=lambda channel: (-channel.date_of(channel.newest_id), channel.channel_id),
     )
-    rest = channels
+    later_channels = channels
     if request.offset_date is not None and request.offset_date.timestamp() > 0:
         before = int(request.offset_date.timestamp())
         last = getattr(request.offset_peer, "channel_id", 0)
-        rest = [
+        later_channels = [
             channel
             for channel in channels
             if (channel.date_of(channel.newest_id), -channel.channel_id) < (before, -last)
         ]
-    page = rest[: min(request.limit, MAX_PER_PAGE) if request.limit > 0 else MAX_PER_PAGE]
+    page = later_channels[: min(request.limit, MAX_PER_PAGE) if request.limit > 0 else MAX_PER_PAGE]
     dialogs = [dialog(channel) for channel in page]
     posts = [(channel, channel.get(channel.newest_id)) for channel in page]
     messages = [message(caller.world, channel, post) for channel, post in posts if post is not None]

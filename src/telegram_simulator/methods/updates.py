@@ -23,15 +23,15 @@ def get_state(_request: Any, caller: Caller) -> bytes:
 def get_difference(request: Any, caller: Caller) -> bytes:
     """Channels have counters of their own: those that changed are only named."""
     since = int(request.date.timestamp()) if request.date else 0
-    changed = [
+    changed_posts = [
         channel
         for channel in map(caller.world.channel, sorted(caller.account.joined))
         if channel is not None and channel.changed_at >= since
     ]
-    if not changed:
+    if not changed_posts:
         return bytes(types.updates.DifferenceEmpty(moment_of(caller.server.now()), 0))
-    named = [types.UpdateChannelTooLong(channel.channel_id, channel.pts) for channel in changed]
-    chats = [channel_object(caller.world, caller.account, channel) for channel in changed]
+    named = [types.UpdateChannelTooLong(channel.channel_id, channel.pts) for channel in changed_posts]
+    chats = [channel_object(caller.world, caller.account, channel) for channel in changed_posts]
     return bytes(types.updates.Difference([], [], named, chats, [], _state(caller)))
 
 

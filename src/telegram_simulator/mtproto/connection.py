@@ -115,7 +115,7 @@ class Connection:
     def push(self, update: Any) -> None:
         """Send an update, if this connection has asked for anything yet."""
         if self.wants_updates is not None and self._record is not None:
-            self._send(self._record, self.wants_updates, bytes(update), reply=False)
+            self._send(self._record, self.wants_updates, bytes(update), is_reply=False)
 
     # --- in ---
 
@@ -130,7 +130,7 @@ class Connection:
                 raise
             except Exception as error:
                 raise Malformed from error
-            self._write(plain(answer, Session(b"").next_msg_id(self._backend.now(), reply=True)))
+            self._write(plain(answer, Session(b"").next_msg_id(self._backend.now(), is_reply=True)))
             return
         record = self._backend.keys.get(packet[:8])
         if record is None or record.dc_id != self.dc_id:
@@ -147,7 +147,7 @@ class Connection:
                     int.from_bytes(session.session_id, "little", signed=True),
                     self._backend.salt,
                 )
-                self._send(record, session, bytes(created), reply=False)
+                self._send(record, session, bytes(created), is_reply=False)
             for message in unpack(plaintext.message):
                 self._handle(record, session, message)
 
@@ -168,12 +168,12 @@ class Connection:
                 record,
                 session,
                 bytes(types.BadMsgNotification(message.msg_id, message.seq_no, code)),
-                content=False,
+                is_content=False,
             )
             return False
         if plaintext.salt != self._backend.salt:
             notice = types.BadServerSalt(message.msg_id, message.seq_no, WRONG_SALT, self._backend.salt)
-            self._send(record, session, bytes(notice), content=False)
+            self._send(record, session, bytes(notice), is_content=False)
             return False
         return True
 
@@ -187,11 +187,11 @@ class Connection:
             return
         match body:
             case functions.PingRequest() | functions.PingDelayDisconnectRequest():
-                self._send(record, session, bytes(types.Pong(message.msg_id, body.ping_id)), content=False)
+                self._send(record, session, bytes(types.Pong(message.msg_id, body.ping_id)), is_content=False)
             case functions.GetFutureSaltsRequest():
-                self._send(record, session, self._future_salts(message.msg_id), content=False)
+                self._send(record, session, self._future_salts(message.msg_id), is_content=False)
             case functions.DestroySessionRequest():
-                self._send(record, session, bytes(types.DestroySessionOk(body.session_id)), content=False)
+                self._send(record, session, bytes(types.DestroySessionOk(body.session_id)), is_content=False)
             case _ if isinstance(body, IGNORED):
                 pass
             case _:
@@ -226,15 +226,21 @@ class Connection:
             send()
 
     def _send(
-        self, record: KeyRecord, session: Session, body: bytes, *, reply: bool = True, content: bool = True
+        self,
+        record: KeyRecord,
+        session: Session,
+        body: bytes,
+        *,
+        is_reply: bool = True,
+        is_content: bool = True,
     ) -> None:
-        msg_id = session.next_msg_id(self._backend.now(), reply=reply)
+        msg_id = session.next_msg_id(self._backend.now(), is_reply=is_reply)
         head = struct.pack(
             "<q8sqii",
             self._backend.salt,
             session.session_id,
             msg_id,
-            session.next_seq_no(content=content),
+            session.next_seq_no(is_content=is_content),
             len(body),
         )
         self._write(encrypt(record.key, record.key_id, head + body))

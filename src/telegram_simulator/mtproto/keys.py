@@ -34,17 +34,17 @@ class Session:
         self._seen: set[int] = set()
         self._seen_order: deque[int] = deque()
 
-    def next_msg_id(self, now: float, *, reply: bool) -> int:
+    def next_msg_id(self, now: float, *, is_reply: bool) -> int:
         """Time-based, strictly increasing, 01 in its low bits for a reply and 11 otherwise."""
-        msg_id = (int(now * 2**32) & ~3) | (1 if reply else 3)
+        msg_id = (int(now * 2**32) & ~3) | (1 if is_reply else 3)
         if msg_id <= self._last_msg_id:
-            msg_id = ((self._last_msg_id >> 2) + 1) << 2 | (1 if reply else 3)
+            msg_id = ((self._last_msg_id >> 2) + 1) << 2 | (1 if is_reply else 3)
         self._last_msg_id = msg_id
         return msg_id
 
-    def next_seq_no(self, *, content: bool) -> int:
-        number = self._content_sent * 2 + (1 if content else 0)
-        self._content_sent += content
+    def next_seq_no(self, *, is_content: bool) -> int:
+        number = self._content_sent * 2 + (1 if is_content else 0)
+        self._content_sent += is_content
         return number
 
     def forget_time(self) -> None:

@@ -36,11 +36,11 @@ class Scene:
 def bubble(scene: Scene, posts: Sequence[Post]) -> str:
     """One post, or the items of an album."""
     first = posts[0]
-    kind = " service_message" if first.service is not None else ""
+    service_class = " service_message" if first.service is not None else ""
     content = _service(scene, first) if first.service is not None else _content(scene, posts)
     return (
         '<div class="tgme_widget_message_wrap js-widget_message_wrap">'
-        f'<div class="tgme_widget_message text_not_supported_wrap{kind} js-widget_message" '
+        f'<div class="tgme_widget_message text_not_supported_wrap{service_class} js-widget_message" '
         f'data-post="{scene.channel.username}/{first.message_id}" data-view="{_view(scene, posts)}">\n'
         f'<div class="tgme_widget_message_user"><a href="{SITE}/{scene.channel.username}">'
         '<i class="tgme_widget_message_user_photo bgcolor2" '
@@ -82,17 +82,17 @@ def _service(scene: Scene, post: Post) -> str:
     match post.service:
         case Service.PINNED:
             pinned = scene.channel.get(post.reply_to or 0)
-            what = (
+            sentence = (
                 '«<span class="tgme_widget_service_strong_text" '
                 f'dir="auto">{plain(pinned.text[:120])}</span>»'
                 if pinned
                 else "a message"
             )
-            who = (
+            author = (
                 f'<a class="tgme_widget_message_author_name" href="{SITE}/{scene.channel.username}"><span '
                 f'dir="auto">{title}</span></a>'
             )
-            notice = f"{who} pinned {what}"
+            notice = f"{author} pinned {sentence}"
         case Service.TITLE:
             notice = (
                 'Channel name was changed to «<span class="tgme_widget_service_strong_text" '
@@ -288,11 +288,11 @@ def _footer(scene: Scene, posts: Sequence[Post]) -> str:
         if first.author
         else ""
     )
-    edited = (
+    edit_note = (
         "edited &nbsp;" if any(post.edit_date is not None and not post.edit_hidden for post in posts) else ""
     )
     time = f'<time datetime="{moment.isoformat()}" class="time">{moment:%H:%M}</time>'
     date = f'<a class="tgme_widget_message_date" href="{scene.link(first.message_id)}">{time}</a>'
-    meta = f'<span class="tgme_widget_message_meta">{author}{edited}{date}</span>'
+    meta = f'<span class="tgme_widget_message_meta">{author}{edit_note}{date}</span>'
     info = f'<div class="tgme_widget_message_info short js-message_info">\n{views}{meta}\n</div>'
     return f'<div class="tgme_widget_message_footer compact js-message_footer">\n{info}\n</div>'

@@ -125,9 +125,9 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
 """
 
 
-def _more(name: str | None, which: str, message_id: int) -> str:
+def _more(name: str | None, direction: str, message_id: int) -> str:
     link = (
-        f'<a href="/s/{name}?{which}={message_id}" class="tme_messages_more js-messages_more" '
-        f'data-{which}="{message_id}"></a>'
+        f'<a href="/s/{name}?{direction}={message_id}" class="tme_messages_more js-messages_more" '
+        f'data-{direction}="{message_id}"></a>'
     )
     return f'<div class="tgme_widget_message_centered js-messages_more_wrap">{link}</div>'

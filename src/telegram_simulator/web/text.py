@@ -60,11 +60,11 @@ def _between(units: bytes, start: int, end: int) -> str:
     return units[start * 2 : end * 2].decode("utf-16-le", "replace")
 
 
-def _tags(entity: Entity, inside: str) -> tuple[str, str]:
+def _tags(entity: Entity, inner_html: str) -> tuple[str, str]:
     if entity.kind in _SIMPLE:
         return f"<{_SIMPLE[entity.kind]}>", f"</{_SIMPLE[entity.kind]}>"
     if entity.kind in _LINKS:
-        return f"<a {_LINKS[entity.kind](entity, inside)}>", "</a>"
+        return f"<a {_LINKS[entity.kind](entity, inner_html)}>", "</a>"
     match entity.kind:
         case "pre":
             return (
@@ -89,8 +89,8 @@ _SIMPLE = {
 }
 
 
-def _url(_entity: Entity, inside: str) -> str:
-    return f'href="{escape(inside if "://" in inside else f"http://{inside}")}" {NEW_WINDOW}'
+def _url(_entity: Entity, inner_html: str) -> str:
+    return f'href="{escape(inner_html if "://" in inner_html else f"http://{inner_html}")}" {NEW_WINDOW}'
 
 
 def _text_url(entity: Entity, _inside: str) -> str:

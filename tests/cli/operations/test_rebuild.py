@@ -65,7 +65,7 @@ async def test_vectors_are_made_anew_by_whoever_has_them(
                     rebuilds=stores.rebuilds,
                     model=MINILM,
                     owner=running.instance,
-                    fills=False,
+                    fills_gaps=False,
                 )
             )
             try:

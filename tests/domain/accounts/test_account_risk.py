@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def verdict(*methods: MethodUse, state: AccountState = AccountState.ACTIVE, **more: Any) -> RiskAssessment:
-    values = {"state_reason": None, "is_held": True, "overdue": 0, **more}
+    values = {"state_reason": None, "is_held": True, "overdue_channels": 0, **more}
     return assess_risk(state, methods=methods, now=NOW, **values)
 
 
@@ -77,4 +77,4 @@ def test_the_gravest_reason_comes_first() -> None:
 
 
 def test_an_account_that_cannot_keep_up_is_noticed() -> None:
-    assert "3 of its channels" in str(verdict(overdue=3).reasons[0].why)
+    assert "3 of its channels" in str(verdict(overdue_channels=3).reasons[0].why)

@@ -88,7 +88,7 @@ def greedy(method: str, floods: Floods, *, days: float, rng: random.Random) -> i
         now += meter.seconds_until(now, cost) + rng.choice([0, 0, 0, rng.expovariate(1 / 60)])
         if now > end:
             break
-        assert floods.check("a", method, now=now, premium=False) is None, f"punished after {done} requests"
+        assert floods.check("a", method, now=now, is_premium=False) is None, f"punished after {done} requests"
         meter = meter.take(now, cost)
         done += 1
         if rng.random() < 0.05:

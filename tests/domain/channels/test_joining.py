@@ -15,28 +15,28 @@ def test_the_channel_whose_posts_wait_most_is_joined_first() -> None:
         candidate(2, posts_per_hour=5),
         candidate(3, posts_per_hour=2, weight=4.0),
     )
-    assert worth_joining([quiet, lively, wanted], joined=0, is_premium=False) is wanted
-    assert worth_joining([quiet, lively], joined=0, is_premium=False) is lively
+    assert worth_joining([quiet, lively, wanted], joined_count=0, is_premium=False) is wanted
+    assert worth_joining([quiet, lively], joined_count=0, is_premium=False) is lively
 
 
 def test_a_channel_that_seldom_posts_is_not_worth_a_place() -> None:
     assert (
         worth_joining(
             [candidate(1, posts_per_hour=0.9), candidate(2, posts_per_hour=3.9, weight=0.25)],
-            joined=0,
+            joined_count=0,
             is_premium=False,
         )
         is None
     )
-    assert worth_joining([], joined=0, is_premium=False) is None
+    assert worth_joining([], joined_count=0, is_premium=False) is None
 
 
 def test_fifty_places_are_left_for_the_owner() -> None:
     lively = [candidate(1, posts_per_hour=9)]
-    assert worth_joining(lively, joined=449, is_premium=False)
-    assert worth_joining(lively, joined=450, is_premium=False) is None
-    assert worth_joining(lively, joined=949, is_premium=True)
-    assert worth_joining(lively, joined=950, is_premium=True) is None
+    assert worth_joining(lively, joined_count=449, is_premium=False)
+    assert worth_joining(lively, joined_count=450, is_premium=False) is None
+    assert worth_joining(lively, joined_count=949, is_premium=True)
+    assert worth_joining(lively, joined_count=950, is_premium=True) is None
 
 
 def test_joins_are_spread_over_the_day() -> None:

@@ -27,7 +27,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(first: list[int], other: list[i
 
 def test_a_snippet_shows_the_words_where_they_are_near_each_other() -> None:
     text = "[снег] " + "пустые слова " * 60 + "здесь [снег] в [метро] и ещё " + "слова " * 60
-    snippet = snippet_of(text, begins="[", ends="]")
+    snippet = snippet_of(text, opening="[", closing="]")
     assert [snippet.text[begin:end] for begin, end in snippet.marks] == ["снег", "метро"]
     assert snippet.is_cut_before
     assert snippet.is_cut_after
@@ -35,7 +35,7 @@ def test_a_snippet_shows_the_words_where_they_are_near_each_other() -> None:
 
 
 def test_a_short_text_is_shown_whole() -> None:
-    snippet = snippet_of("Первый\n\n[снег] выпал", begins="[", ends="]")
+    snippet = snippet_of("Первый\n\n[снег] выпал", opening="[", closing="]")
     assert (snippet.text, snippet.marks, snippet.is_cut_before, snippet.is_cut_after) == (
         "Первый снег выпал",
         ((7, 11),),
@@ -46,7 +46,7 @@ def test_a_short_text_is_shown_whole() -> None:
 
 @given(st.text(alphabet="ab[] \n<", max_size=600))
 def test_marks_are_always_inside_the_snippet(marked: str) -> None:
-    snippet = snippet_of(marked, begins="[", ends="]")
+    snippet = snippet_of(marked, opening="[", closing="]")
     assert "[" not in snippet.text
     assert all(0 <= begin < end <= len(snippet.text) for begin, end in snippet.marks)
 
@@ -71,5 +71,5 @@ def test_facets_count_the_most_frequent_first_and_days_newest_first() -> None:
 
 def test_a_text_of_nothing_but_marked_words_takes_no_time() -> None:
     with cpu_limit(0.2):
-        snippet = snippet_of("[снег] " * 2000, begins="[", ends="]")
+        snippet = snippet_of("[снег] " * 2000, opening="[", closing="]")
     assert snippet.marks

@@ -64,7 +64,7 @@ async def test_who_holds_an_account_and_how_much_it_reads_is_seen(
     account_id = await make_account(system, ingest, world)
     await ingest.accounts.take("reader-1#ab")
     channel = Channel(channel_id=world.only_a[0], title="One")
-    await system.channels.open_to(account_id, channel, 1, joined=False, read_at=now())
+    await system.channels.open_to(account_id, channel, 1, has_joined=False, read_at=now())
     (health,) = await account_health(stores=world.stores_a, now=now())
     assert (health.account.lease_owner, health.account.channels, health.account.lost_channels) == (
         "reader-1#ab",

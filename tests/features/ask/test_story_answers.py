@@ -115,7 +115,7 @@ async def test_the_story_says_who_was_first_and_how_many_channels_report_it(
         [post.id for post in posts],
     )
     assert [sentence.text for sentence in answer.sentences] == [FIRST]
-    assert "2 channels report it; in own words: 2" in str(answer.words)
+    assert "2 channels report it; in their own words: 2" in str(answer.words)
 
 
 async def test_nobody_was_first_with_a_story_that_does_not_exist(

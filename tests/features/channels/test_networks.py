@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.posts.post import TextEntity
-from telegram_assistant.features.channels.activity import channel_with_activity
+from telegram_assistant.features.channels.channel import channel_with_activity
 from telegram_assistant.jobs import learn_channel_networks
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.posts.landing import Claim

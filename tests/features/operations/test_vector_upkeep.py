@@ -19,7 +19,7 @@ from tests.vectors.indexed import index_of, land, make_followed_channel, search_
 __all__ = ["admin", "app", "minilm", "own", "posts"]
 
 
-async def keep_until_finished(app: App, *, fills: bool) -> None:
+async def keep_until_finished(app: App, *, fills_gaps: bool) -> None:
     stopping, rebuilds = asyncio.Event(), app.system.rebuilds
     keep = partial(
         keep_vectors,
@@ -27,7 +27,7 @@ async def keep_until_finished(app: App, *, fills: bool) -> None:
         rebuilds=rebuilds,
         model=MINILM,
         owner="here#0001",
-        fills=fills,
+        fills_gaps=fills_gaps,
     )
     keeping = asyncio.create_task(keep(stopping, index=app.index))
     while (known := await rebuilds.look(Projection.VECTORS)) is None or known.finished_at is None:
@@ -54,7 +54,7 @@ async def test_the_worker_does_what_is_asked_for_and_health_tells_how_far_it_is(
     report = await report_health(app, index=app.index)
     assert (report["points"], report["model"], report["is_being_rebuilt"]) == (len(TEXTS), MINILM, True)
     assert "some posts have no vector yet" in report["detail"]
-    await keep_until_finished(app, fills=False)
+    await keep_until_finished(app, fills_gaps=False)
     report = await report_health(app, index=app.index)
     assert (report["is_being_rebuilt"], report["posts_done"], report.get("detail", "")) == (
         False,
@@ -68,15 +68,21 @@ async def test_the_worker_does_what_is_asked_for_and_health_tells_how_far_it_is(
 async def test_posts_that_were_stored_while_vectors_were_off_get_theirs_without_being_asked_for(
     app: App,
 ) -> None:
-    await keep_until_finished(app, fills=True)
+    await keep_until_finished(app, fills_gaps=True)
     channel_id, tenant_id = await make_followed_channel(app.system)
     stopped = asyncio.Event()
     stopped.set()
     states, rebuilds = app.system.post_states, app.system.rebuilds
     await keep_vectors(
-        stopped, index=None, states=states, rebuilds=rebuilds, model=MINILM, owner="here#0001", fills=True
+        stopped,
+        index=None,
+        states=states,
+        rebuilds=rebuilds,
+        model=MINILM,
+        owner="here#0001",
+        fills_gaps=True,
     )
     await land(app.system, channel_id, *TEXTS)
     assert await search_ids(app, "a kitten", channel_id, tenant_id) == []
-    await keep_until_finished(app, fills=True)
+    await keep_until_finished(app, fills_gaps=True)
     assert len(await search_ids(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)

@@ -55,7 +55,7 @@ async def test_a_post_that_is_not_this_story_stays_alone_for_its_tenant_and_for_
         assert await posts_around(first, own) == [first, third]
         assert await posts_around(other, own) == [other]
         assert await visible_story(first, stores=foreign) == before
-        await builder.group([first, other, third], now=datetime.now(UTC), again=True)
+        await builder.group([first, other, third], now=datetime.now(UTC), compares_again=True)
     with pytest.raises(Missing):
         await put_back(other, stores=foreign)
     await put_back(other, stores=own)

@@ -83,6 +83,16 @@ async def test_an_empty_installation_says_what_comes_first(operator: Browser) ->
     assert "No key can seal this secret yet" in refused.text
 
 
+async def test_an_owner_of_another_tenant_reads_no_server_variables(app: App, system: SystemStores) -> None:
+    await system.tenants.ensure("default", is_operator=True)
+    tenant = await make_tenant(system)
+    async with member_browser(app, tenant) as owner:
+        page = html.unescape((await owner.open("./setup")).text)
+    assert "This installation cannot store logins yet" in page
+    for operators_word in ("SESSION_ENCRYPTION_KEY", "SECRET_KEY", "PREVIEWS_ENABLED", "tga "):
+        assert operators_word not in page
+
+
 async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_password(
     operator: Browser, database: dict[str, str], sim: Simulator, control: Control, admin: Admin
 ) -> None:

@@ -83,7 +83,10 @@ async def test_the_page_says_what_stops_before_somebody_is_removed(
 ) -> None:
     async with eve_in(app, admin, tenant_id) as eve:
         page = (await owner.open(f"./members/{eve.member}")).text
-    assert "These stop working immediately: 1 open invitation, 1 API key, 1 feed address, 1 receiver." in page
+    assert (
+        "These will stop working immediately: 1 open invitation, 1 API key, 1 feed address, 1 receiver."
+        in page
+    )
     for thing in ("invitation as owner", "robot", "read, write, admin", "hook"):
         assert thing in page
 

@@ -60,7 +60,7 @@ async def test_the_opening_line_counts_posts_copies_and_advertising(
     assert "3 posts read for you" in page, "a muted channel is not counted"
     owner.client.headers["Accept-Language"] = "ru"
     page = " ".join((await owner.open("./today")).text.split())
-    assert "За вас прочитано 3 поста: 1 копия сложена, 1 реклама пропущена." in page
+    assert "За вас прочитано 3 поста: 1 копия свёрнута, пропущен 1 рекламный пост." in page
 
 
 async def test_times_have_short_units_without_points(

@@ -117,9 +117,9 @@ def feed_response(page: FeedPage) -> FeedResponse:
     )
 
 
-def post_response(stored: StoredPost, *, channel: str, link: str) -> PostResponse:
+def post_response(stored_post: StoredPost, *, channel: str, link: str) -> PostResponse:
     """Returns a post as every endpoint returns it."""
-    post = stored.post
+    post = stored_post.post
     return PostResponse(
         post_id=str(post.id),
         channel_id=post.channel_id,
@@ -128,9 +128,9 @@ def post_response(stored: StoredPost, *, channel: str, link: str) -> PostRespons
         link=link,
         posted_at=post.posted_at,
         edited_at=post.edited_at,
-        deleted_at=stored.deleted_at,
-        stored_at=stored.stored_at,
-        revision=stored.revision,
+        deleted_at=stored_post.deleted_at,
+        stored_at=stored_post.stored_at,
+        revision=stored_post.revision,
         kind=post.kind,
         text=post.text,
         entities=[

@@ -122,7 +122,7 @@ def rename(list_id: ListId, name: ListName, tenant: TenantName = "default") -> N
         "rename_list",
         f"/lists/{list_id}",
     )
-    console.print("The list has its new name.")
+    console.print("The list was renamed.")
 
 
 @app.command()

@@ -192,11 +192,11 @@ def mark_seen(tenant: TenantName = "default") -> None:
 
     async def mark(assembled: App) -> int:
         chosen_tenant = await tenant_named(assembled, tenant)
-        marked = await see_alerts(
+        marked_count = await see_alerts(
             None, stores=assembled.tenant(chosen_tenant.tenant_id), by=ACTOR, until=datetime.now(UTC)
         )
         await record_change(assembled, chosen_tenant.tenant_id, "see_alerts_of_tenant", "/alerts/seen")
-        return marked
+        return marked_count
 
     console.print(f"Alerts marked as seen: {with_app(mark)}.")
 

@@ -94,13 +94,13 @@ def assess_risk(
     *,
     state_reason: Reason | None,
     is_held: bool,
-    overdue: int,
+    overdue_channels: int,
     methods: Sequence[MethodUse],
     now: datetime,
 ) -> RiskAssessment:
     """Assesses an account. Waits imposed by Telegram weigh most, because they precede bans."""
     signs = [
-        *_of_state(state, state_reason, is_held=is_held, overdue=overdue),
+        *_of_state(state, state_reason, is_held=is_held, overdue=overdue_channels),
         *(reason for method in methods for reason in _of_method(method, now)),
     ]
     reasons = tuple(sorted(signs, key=lambda sign: -WORST_LAST.index(sign.risk))) or (

@@ -42,7 +42,7 @@ WORST_FIRST = tuple(ChannelHealth)
 UNFINISHED = frozenset({CoverageState.FILLING, CoverageState.MISSING})
 OPENS_LATER = Reason("health_opens_later", "it will be read as soon as one of your accounts can open it")
 FOLLOW_AGAIN = Reason("health_follow_again", "follow it again when one of your accounts can open it")
-AT_ITS_TURN = Reason("health_at_its_turn", "it will be read at its turn")
+AT_ITS_TURN = Reason("health_at_its_turn", "it will be read when its turn comes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,11 @@ class Candidate:
         return self.weight * self.posts_per_second
 
 
-def worth_joining(candidates: Iterable[Candidate], *, joined: int, is_premium: bool) -> Candidate | None:
+def worth_joining(
+    candidates: Iterable[Candidate], *, joined_count: int, is_premium: bool
+) -> Candidate | None:
     """The channel that gains most from joining; None if none gains enough or no place is left."""
-    if joined >= (PREMIUM_PLACES if is_premium else PLACES) - SPARE_PLACES:
+    if joined_count >= (PREMIUM_PLACES if is_premium else PLACES) - SPARE_PLACES:
         return None
     best = max(candidates, key=lambda candidate: (candidate.worth, -candidate.channel_id), default=None)
     return best if best is not None and best.worth >= MIN_PER_SECOND else None

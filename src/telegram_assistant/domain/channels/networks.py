@@ -124,14 +124,14 @@ def pair_signed(signed: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, Chann
 
 
 def _are_sisters(
-    forward_count: int, reverse_count: int, posts: int, neighbours: int, others_neighbours: int
+    forward_count: int, reverse_count: int, post_count: int, neighbour_count: int, others_neighbour_count: int
 ) -> bool:
     total_count = forward_count + reverse_count
     return (
         total_count >= MIN_REPEATED
-        and total_count >= MIN_SHARE * posts
+        and total_count >= MIN_SHARE * post_count
         and min(forward_count, reverse_count) >= MIN_BACK * total_count
-        and total_count >= MIN_NEIGHBOURS * min(neighbours, others_neighbours)
+        and total_count >= MIN_NEIGHBOURS * min(neighbour_count, others_neighbour_count)
     )
 
 

@@ -93,20 +93,20 @@ def start_of(
 
 def quiet_hours(now: datetime, zone: ZoneInfo) -> tuple[bool, str]:
     """Whether silence is usual now, and why."""
-    local = now.astimezone(zone)
-    if _is_weekend(local):
+    local_time = now.astimezone(zone)
+    if _is_weekend(local_time):
         return True, "weekend"
-    if _is_night(local):
+    if _is_night(local_time):
         return True, "night_hours"
     return False, "normal"
 
 
-def _is_weekend(local: datetime) -> bool:
-    return local.isoweekday() >= SATURDAY
+def _is_weekend(local_time: datetime) -> bool:
+    return local_time.isoweekday() >= SATURDAY
 
 
-def _is_night(local: datetime) -> bool:
-    return local.hour >= NIGHT_BEGINS or local.hour < NIGHT_ENDS
+def _is_night(local_time: datetime) -> bool:
+    return local_time.hour >= NIGHT_BEGINS or local_time.hour < NIGHT_ENDS
 
 
 def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -> timedelta:
@@ -114,9 +114,9 @@ def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -
     if statistics is None or statistics.thin:
         return FALLBACK_THRESHOLD
     usual = min(max(timedelta(seconds=1.5 * statistics.p95), timedelta(minutes=30)), timedelta(hours=12))
-    local = now.astimezone(zone)
-    night = NIGHT_FACTOR if _is_night(local) else 1.0
-    weekend = WEEKEND_FACTOR if _is_weekend(local) else 1.0
+    local_time = now.astimezone(zone)
+    night = NIGHT_FACTOR if _is_night(local_time) else 1.0
+    weekend = WEEKEND_FACTOR if _is_weekend(local_time) else 1.0
     return min(usual * night * weekend, MAX_THRESHOLD)
 
 

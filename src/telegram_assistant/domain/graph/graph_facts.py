@@ -105,8 +105,8 @@ def page_of(url: str) -> str:
 
 def _list_visible_tags(facts: PostFacts) -> Iterator[tuple[Visibility, Data]]:
     by_provider = facts.tags.get(Tier.PROVIDER)
-    if (local := facts.tags.get(Tier.LOCAL)) is not None:
-        yield Visibility.ALL if by_provider is None else Visibility.LOCAL, local
+    if (local_tags := facts.tags.get(Tier.LOCAL)) is not None:
+        yield Visibility.ALL if by_provider is None else Visibility.LOCAL, local_tags
     if by_provider is not None:
         yield Visibility.PROVIDER, by_provider
 

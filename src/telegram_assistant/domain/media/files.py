@@ -62,8 +62,8 @@ _WORDS = {
     SkipReason.NOT_WANTED: Reason("media_not_wanted", "nobody who follows the channel wants its files"),
     SkipReason.PROTECTED: Reason(
         "media_protected",
-        "the channel is private or protects its content; a subscription can still store its files "
-        "(keeps_protected)",
+        "the channel is private or protects its content, and no follower has chosen to store its files "
+        "anyway",
     ),
     SkipReason.QUOTA: Reason(
         "media_over_quota",

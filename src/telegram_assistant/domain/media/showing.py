@@ -60,7 +60,7 @@ _WORDS = {
     Unavailability.GIVEN_UP: Reason("media_given_up", "this file could not be downloaded from Telegram"),
     Unavailability.NO_PLACE: SkipReason.NO_PLACE.words,
     Unavailability.LOST: Reason(
-        "media_lost", "this file is missing in the store; the next `tga media sweep` downloads it again"
+        "media_lost", "this file is missing in the store; it will be downloaded again"
     ),
     Unavailability.NO_THUMBNAIL: Reason("media_no_thumbnail", "this file has no thumbnail"),
 }

@@ -52,7 +52,7 @@ _WORDS = {
     VisionDecision.PROTECTED: Reason(
         "vision_protected", "it is read on this server only: its channel protects its content"
     ),
-    VisionDecision.OFF: Reason("vision_off", "its followers do not want its posts analysed (ai_policy off)"),
+    VisionDecision.OFF: Reason("vision_off", "its followers do not want its posts analysed"),
     VisionDecision.NO_PLACE: NO_PLACE,
     VisionDecision.ABSENT: Reason("vision_absent", "its file is not stored here"),
     VisionDecision.FILM: Reason("vision_film", "it is a video without a stored preview picture"),

@@ -106,9 +106,9 @@ def _album(items: Sequence[int], rows: Mapping[int, Mapping[str, Json]]) -> dict
     return {"status": status, **together.as_json(), "message_ids": list(items), "looked_at": looked_at}
 
 
-def _together(seen: Iterable[Seen]) -> Seen:
+def _together(file_results: Iterable[Seen]) -> Seen:
     """Joins results without repetitions."""
-    views = list(seen)
+    views = list(file_results)
     return Seen(
         description=" ".join(dict.fromkeys(view.description for view in views if view.description))[
             :MAX_CHARACTERS

@@ -115,18 +115,21 @@ def _compare_texts(before: str, after: str, *, max_words: int) -> Difference:
     if max(len(before), len(after)) > MAX_CHARACTERS:
         return 0, len(before), len(after)
     old, new = _WORDS.findall(before), _WORDS.findall(after)
-    steps, same, last_old, last_new = list[int](), 0, 0, 0
+    steps, same_characters, last_old, last_new = list[int](), 0, 0, 0
     for place, other, length in (
         *_runs(old, new, 0, 0, max_words=max_words, depth=0),
         (len(old), len(new), 0),
     ):
-        removed, added = _characters(old[last_old:place]), _characters(new[last_new:other])
-        if removed or added:
-            steps += (same, removed, added)
-            same = 0
-        same += _characters(old[place : place + length])
+        removed_characters, added_characters = (
+            _characters(old[last_old:place]),
+            _characters(new[last_new:other]),
+        )
+        if removed_characters or added_characters:
+            steps += (same_characters, removed_characters, added_characters)
+            same_characters = 0
+        same_characters += _characters(old[place : place + length])
         last_old, last_new = place + length, other + length
-    return (*steps, same, 0, 0)
+    return (*steps, same_characters, 0, 0)
 
 
 def _runs(
@@ -156,15 +159,15 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     counts, places = Counter(old), {word: place for place, word in enumerate(new)}
     unique_words = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
     pairs = [(place, places[word]) for place, word in enumerate(old) if word in unique_words]
-    ends, last, before = list[int](), list[int](), list[int]()
+    ends, last, previous = list[int](), list[int](), list[int]()
     for number, (_, other) in enumerate(pairs):
         length = bisect_left(ends, other)
-        before.append(last[length - 1] if length else -1)
+        previous.append(last[length - 1] if length else -1)
         ends[length : length + 1], last[length : length + 1] = [other], [number]
     sequence, number = list[tuple[int, int]](), last[-1] if last else -1
     while number >= 0:
         sequence.append(pairs[number])
-        number = before[number]
+        number = previous[number]
     return sequence[::-1]
 
 
@@ -172,8 +175,8 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """The number of words that both texts begin with, and the number of the rest that both end with."""
     shorter = min(len(old), len(new))
     start = next((place for place in range(shorter) if old[place] != new[place]), shorter)
-    rest = shorter - start
-    return start, next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
+    max_end = shorter - start
+    return start, next((place for place in range(max_end) if old[-1 - place] != new[-1 - place]), max_end)
 
 
 def _without(change: PieceChange, pieces: Iterable[Piece]) -> str:

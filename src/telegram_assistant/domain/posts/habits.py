@@ -83,10 +83,10 @@ def _skip_habits(
 ) -> tuple[int, _Piece | None]:
     """How many pieces at this edge are habits, and the next one."""
     pieces = _pieces(text, spans)
-    for skipped in range(EDGE_PIECES):
+    for skipped_count in range(EDGE_PIECES):
         piece = next(pieces, None)
         if piece is None or piece.key not in habits:
-            return skipped, piece
+            return skipped_count, piece
     return EDGE_PIECES, next(pieces, None)
 
 

@@ -126,11 +126,11 @@ class _Reading:
         if _LETTER.search(term.text):
             self.alternatives[-1].append(term)
 
-    def take_days(self, value: str, *, begins: bool, ends: bool) -> None:
+    def take_days(self, value: str, *, is_begin: bool, is_end: bool) -> None:
         first, last = days_in(value, self.today)
-        if begins:
+        if is_begin:
             self.begin(first)
-        if ends:
+        if is_end:
             self.end(last)
 
     def begin(self, day: date) -> None:
@@ -276,11 +276,11 @@ def _take_deleted(reading: _Reading, value: str) -> None:
 
 
 def _since(reading: _Reading, value: str) -> None:
-    reading.take_days(value, begins=True, ends=False)
+    reading.take_days(value, is_begin=True, is_end=False)
 
 
 def _until(reading: _Reading, value: str) -> None:
-    reading.take_days(value, begins=False, ends=True)
+    reading.take_days(value, is_begin=False, is_end=True)
 
 
 def _after(reading: _Reading, value: str) -> None:
@@ -292,7 +292,7 @@ def _before(reading: _Reading, value: str) -> None:
 
 
 def _on(reading: _Reading, value: str) -> None:
-    reading.take_days(value, begins=True, ends=True)
+    reading.take_days(value, is_begin=True, is_end=True)
 
 
 _OPERATORS: dict[str, Callable[[_Reading, str], None]] = {

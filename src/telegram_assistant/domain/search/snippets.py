@@ -23,11 +23,11 @@ class Snippet:
     is_cut_after: bool = False
 
 
-def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
+def snippet_of(marked_text: str, *, opening: str, closing: str) -> Snippet:
     """The part of the text where most marked words are near each other; without marks, the beginning."""
-    text, marks = _parse_marks(" ".join(marked.split()), begins, ends)
-    best = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
-    start = 0 if best is None else max(0, marks[best][0] - LEAD)
+    text, marks = _parse_marks(" ".join(marked_text.split()), opening, closing)
+    best_place = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
+    start = 0 if best_place is None else max(0, marks[best_place][0] - LEAD)
     if start and marks[-1][1] <= LENGTH:
         start = 0
     if start + LENGTH > len(text):
@@ -44,9 +44,9 @@ def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, in
     return len(set(near_words)), len(near_words)
 
 
-def _parse_marks(marked: str, begins: str, ends: str) -> tuple[str, list[tuple[int, int]]]:
+def _parse_marks(marked_text: str, opening: str, closing: str) -> tuple[str, list[tuple[int, int]]]:
     pieces, marks, length = list[str](), list[tuple[int, int]](), 0
-    for text, is_marked in _pieces(marked, begins, ends):
+    for text, is_marked in _pieces(marked_text, opening, closing):
         if is_marked and text and len(marks) < MAX_MARKS:
             marks.append((length, length + len(text)))
         pieces.append(text)
@@ -54,12 +54,12 @@ def _parse_marks(marked: str, begins: str, ends: str) -> tuple[str, list[tuple[i
     return "".join(pieces), marks
 
 
-def _pieces(marked: str, begins: str, ends: str) -> Iterator[tuple[str, bool]]:
-    before, *rest = marked.split(begins)
+def _pieces(marked_text: str, opening: str, closing: str) -> Iterator[tuple[str, bool]]:
+    before, *rest = marked_text.split(opening)
     yield before, False
     for piece in rest:
-        inside, _, after = piece.partition(ends)
-        yield inside, True
+        highlighted, _, after = piece.partition(closing)
+        yield highlighted, True
         yield after, False
 
 

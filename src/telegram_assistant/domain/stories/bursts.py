@@ -78,5 +78,5 @@ def _full_windows(
 def pace_of(story: VisibleStory) -> tuple[int, ...]:
     """Posts per ten minutes since the first one, for a chart of at most twelve hours."""
     first = story.first.posted_at
-    counted = Counter(int((post.posted_at - first) / STEP) for post in story.posts)
-    return tuple(counted[step] for step in range(min(MAX_STEPS, max(counted) + 1)))
+    counts = Counter(int((post.posted_at - first) / STEP) for post in story.posts)
+    return tuple(counts[step] for step in range(min(MAX_STEPS, max(counts) + 1)))

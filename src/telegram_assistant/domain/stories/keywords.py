@@ -162,9 +162,9 @@ def trending(keyword_counts: KeywordCounts) -> tuple[KeywordCount, ...]:
     return tuple(count for _, count in sorted(surprising, key=lambda pair: (-pair[0], pair[1].keyword)))
 
 
-def is_about(posts: frozenset[PostId], others: Iterable[PostId]) -> bool:
+def is_about(post_ids: frozenset[PostId], others: Iterable[PostId]) -> bool:
     """Whether most of the posts are among the others."""
-    return len(posts.intersection(others)) >= SHARED * len(posts)
+    return len(post_ids.intersection(others)) >= SHARED * len(post_ids)
 
 
 def gather(posts_by_keyword: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tuple[tuple[Keyword, ...], ...]:

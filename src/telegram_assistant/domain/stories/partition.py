@@ -28,9 +28,9 @@ def partition(
 
     Posts of private channels join last, each one group.
     """
-    ids = sorted(posts)
-    numbers = {post: number for number, post in enumerate(ids)}
-    groups = _Groups([posts[post] for post in ids])
+    post_ids = sorted(posts)
+    numbers = {post_id: number for number, post_id in enumerate(post_ids)}
+    groups = _Groups([posts[post_id] for post_id in post_ids])
     inner_links = [link for link in links if link.post in numbers and link.other in numbers]
     ordered = sorted(
         inner_links,
@@ -43,11 +43,11 @@ def partition(
         if not link.is_leaf and link.kind in UNITES:
             groups.hold(numbers[link.post], numbers[link.other])
     groups.unite_the_best()
-    hidden = {numbers[post] for post in private if post in numbers}
+    private_numbers = {numbers[post] for post in private if post in numbers}
     for link in ordered:
         if link.is_leaf:
-            groups.attach(numbers[link.post], numbers[link.other], hidden)
-    return [frozenset(ids[number] for number in group) for group in groups.all()]
+            groups.attach(numbers[link.post], numbers[link.other], private_numbers)
+    return [frozenset(post_ids[number] for number in group) for group in groups.all()]
 
 
 class _Groups:
@@ -128,9 +128,9 @@ class _Groups:
                 self.link(group, third, score)
 
 
-def find_connected_parts(posts: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:
+def find_connected_parts(post_ids: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:
     """The connected parts of some posts of a story: what a reader of these posts alone is shown together."""
-    parts = {post: {post} for post in posts}
+    parts = {post_id: {post_id} for post_id in post_ids}
     for link in links:
         joined, other = parts.get(link.post), parts.get(link.other)
         if joined is not None and other is not None and joined is not other:

@@ -112,7 +112,7 @@ class WeighedPost:
 
 
 def weigh(
-    post: PostId,
+    post_id: PostId,
     posted_at: datetime,
     terms: StoryTerms,
     weights: TermWeights,
@@ -124,7 +124,7 @@ def weigh(
     """A post with its weights, which depend on how rare its terms are now."""
     norm = sqrt(weights.squares(terms.words))
     return WeighedPost(
-        post,
+        post_id,
         posted_at,
         is_private,
         username,

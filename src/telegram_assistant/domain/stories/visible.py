@@ -214,8 +214,8 @@ class VisibleStory:
             post.post_id for post in [post for post in counted_posts if post.text] or counted_posts
         )
 
-    def has_any(self, posts: Collection[PostId]) -> bool:
-        return any(post.post_id in posts for post in self.posts)
+    def has_any(self, post_ids: Collection[PostId]) -> bool:
+        return any(post.post_id in post_ids for post in self.posts)
 
     @property
     def news(self) -> tuple[VisiblePost, ...]:

@@ -44,19 +44,19 @@ class Voices:
     owners: Mapping[ChannelId, ChannelId]
     """Of channels in a network: the channel that names it."""
 
-    def count(self, posts: Iterable[PostId]) -> int:
+    def count(self, post_ids: Iterable[PostId]) -> int:
         """How many of the posts are in words of their own, by different owners."""
         wordings, owners = set[PostId](), set[ChannelId]()
-        for post in posts:
-            wording = self.wordings.get(post, post)
-            owner = self.owner_of(post.channel_id)
+        for post_id in post_ids:
+            wording = self.wordings.get(post_id, post_id)
+            owner = self.owner_of(post_id.channel_id)
             if wording not in wordings and owner not in owners:
                 wordings.add(wording)
                 owners.add(owner)
         return len(wordings)
 
-    def count_owners(self, posts: Iterable[PostId]) -> int:
-        return len({self.owner_of(post.channel_id) for post in posts})
+    def count_owners(self, post_ids: Iterable[PostId]) -> int:
+        return len({self.owner_of(post_id.channel_id) for post_id in post_ids})
 
     def owner_of(self, channel_id: ChannelId) -> ChannelId:
         """The channel that names its network, or the channel itself."""

@@ -100,7 +100,7 @@ class LinkedPage:
     def as_json(self, asked_url: str) -> dict[str, Json]:
         """The facts for a post that links to the page as `asked_url`."""
         facts: dict[str, Json] = {"url": asked_url, "status": self.status.value}
-        more: dict[str, Json] = {
+        optional_facts: dict[str, Json] = {
             "found_at": self.url if self.url != asked_url else None,
             "title": self.title,
             "author": self.author,
@@ -111,7 +111,7 @@ class LinkedPage:
             "why": None if self.why is None else str(self.why),
             "reason": None if self.why is None else self.why.as_json(),
         }
-        return facts | {name: value for name, value in more.items() if value}
+        return facts | {name: value for name, value in optional_facts.items() if value}
 
 
 def lifetime_of(status: PageStatus, attempts: int) -> timedelta:

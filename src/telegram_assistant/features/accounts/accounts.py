@@ -110,7 +110,7 @@ def _health(account: OwnAccount, now: datetime) -> AccountHealth:
         account.state,
         state_reason=account.state_reason,
         is_held=account.lease_owner is not None,
-        overdue=account.overdue,
+        overdue_channels=account.overdue,
         methods=methods,
         now=now,
     )

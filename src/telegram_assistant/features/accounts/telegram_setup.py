@@ -33,24 +33,24 @@ NO_KEY = Reason(
 
 
 async def enter_application(
-    application: Application, *, at_simulator: bool, setup: OwnTelegramSetup, entered_by: str
+    application: Application, *, is_at_simulator: bool, setup: OwnTelegramSetup, entered_by: str
 ) -> None:
     """Seals the application for ingest.
 
     Raises Rejected if it is not what my.telegram.org shows; a simulator takes any.
     """
     api_id = application.api_id
-    letters = application.api_hash if at_simulator else application.api_hash.lower()
+    letters = application.api_hash if is_at_simulator else application.api_hash.lower()
     if not 0 < api_id <= MAX_API_ID:
         raise Rejected(Reason("api_id_invalid", "api_id is a number; copy it from my.telegram.org"))
-    if at_simulator and not 0 < len(letters) <= MAX_LETTERS:
+    if is_at_simulator and not 0 < len(letters) <= MAX_LETTERS:
         raise Rejected(
             Reason(
                 "api_hash_of_simulator_invalid",
                 "api_hash is empty or too long; a simulator accepts any other",
             )
         )
-    if not at_simulator and not HASH.fullmatch(letters):
+    if not is_at_simulator and not HASH.fullmatch(letters):
         raise Rejected(
             Reason(
                 "api_hash_invalid",

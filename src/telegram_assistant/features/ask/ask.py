@@ -223,20 +223,22 @@ def posts_about(
     that say the same.
     """
     about = [pair for pair in _matches(question, results) if pair[0].is_about(question) and pair[0].has_roles]
-    exact = [pair for pair in about if pair[0].answers(question)] or [
+    exact_matches = [pair for pair in about if pair[0].answers(question)] or [
         pair for pair in about if pair[0].coverage >= min_coverage
     ]
-    best = [pair for pair in exact if pair[0].coverage >= ALMOST * exact[0][0].coverage]
-    return [(_passage(match, result), result) for match, result in _different(best, most=MAX_SENT)]
+    best = [pair for pair in exact_matches if pair[0].coverage >= ALMOST * exact_matches[0][0].coverage]
+    return [(_passage(match, result), result) for match, result in _different(best, max_results=MAX_SENT)]
 
 
 def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> Answer:
     """Makes the answer from what a search has found. Pure: equal results give an equal answer."""
     matches = _matches(question, results)
     nearest = max((match.coverage for match, _ in matches if match.is_about(question)), default=0.0)
-    exact = [pair for pair in matches if pair[0].answers(question) and pair[0].coverage >= AS_NEAR * nearest]
-    if exact:
-        distinct_matches = _different(sorted(exact, key=lambda pair: -pair[0].coverage))
+    exact_matches = [
+        pair for pair in matches if pair[0].answers(question) and pair[0].coverage >= AS_NEAR * nearest
+    ]
+    if exact_matches:
+        distinct_matches = _different(sorted(exact_matches, key=lambda pair: -pair[0].coverage))
         best_match = distinct_matches[0][0]
         sure_places = [
             place
@@ -350,7 +352,7 @@ def _rank(question: ParsedQuestion, match: PostMatch) -> float:
 
 
 def _different(
-    pairs: Sequence[tuple[PostMatch, SearchResult]], most: int = MAX_PASSAGES
+    pairs: Sequence[tuple[PostMatch, SearchResult]], max_results: int = MAX_PASSAGES
 ) -> list[tuple[PostMatch, SearchResult]]:
     """One passage of those that say the same, at the place of the best: the oldest,
     which nobody can push aside afterwards.
@@ -370,7 +372,7 @@ def _different(
             distinct_pairs.append((match, result))
         elif result.posted_at < distinct_pairs[same_place][1].posted_at:
             distinct_pairs[same_place] = match, result
-    return distinct_pairs[:most]
+    return distinct_pairs[:max_results]
 
 
 def _say_the_same(first: ParsedText, other: ParsedText) -> bool:

@@ -148,10 +148,10 @@ async def answer_with_first(
         passages=tuple(map(_passage, (story.first, *channels[1:MAX_STORIES]))),
         notice=Reason(
             "ask_story_first",
-            "as far as your channels show, {channel} reported this first, on {at:%-d %B, %H:%M}; "
-            "{count} channel reports it; in own words: {wordings}",
-            "as far as your channels show, {channel} reported this first, on {at:%-d %B, %H:%M}; "
-            "{count} channels report it; in own words: {wordings}",
+            "as far as your channels show, {channel} reported this first, on {at:%-d %B, %H:%M}; {count} "
+            "channel reports it; in their own words: {wordings}",
+            "as far as your channels show, {channel} reported this first, on {at:%-d %B, %H:%M}; {count} "
+            "channels report it; in their own words: {wordings}",
             count=len(channels),
             wordings=story.count_wordings(story.posts),
             channel=story.first.channel,

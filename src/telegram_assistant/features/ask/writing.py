@@ -148,11 +148,11 @@ class _Writing:
             self._pieces.put_nowait(None)
 
 
-def _data(thread: Sequence[str], sent: Sequence[SearchResult]) -> str:
-    earlier = "".join(f"Asked before: {question}\n" for question in thread[:-1])[
+def _data(thread: Sequence[str], sent_results: Sequence[SearchResult]) -> str:
+    earlier_questions = "".join(f"Asked before: {question}\n" for question in thread[:-1])[
         -MAX_QUESTIONS_CHARACTERS // 2 :
     ]
-    return f"{earlier}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages_of(sent)}"
+    return f"{earlier_questions}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages_of(sent_results)}"
 
 
 def _add_piece(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:

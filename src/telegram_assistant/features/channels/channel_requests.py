@@ -83,17 +83,17 @@ async def summarize_fates(*, requests: ChannelRequests, fates: RequestFates, now
 
 
 async def list_requests(
-    which: RequestState | RequestFate | None,
+    wanted: RequestState | RequestFate | None,
     *,
     requests: ChannelRequests,
     now: datetime,
     limit: int,
     before: MomentCursor | None = None,
 ) -> RequestPage:
-    state = which.state if isinstance(which, RequestFate) else which
+    state = wanted.state if isinstance(wanted, RequestFate) else wanted
     was_followed = (
-        which is RequestFate.ALREADY_FOLLOWED
-        if isinstance(which, RequestFate) and state is RequestState.DONE
+        wanted is RequestFate.ALREADY_FOLLOWED
+        if isinstance(wanted, RequestFate) and state is RequestState.DONE
         else None
     )
     channel_requests = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)

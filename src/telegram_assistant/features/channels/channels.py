@@ -122,7 +122,7 @@ def pick[C: NamedChannel](channels: Iterable[C], written: str) -> C:
         raise Rejected(
             Reason(
                 "channel_not_followed_by_name",
-                "you do not follow {written!r}; `tga channels list` shows your channels",
+                "you do not follow {written!r}; the list of your channels has the right names",
                 written=written,
             )
         )
@@ -130,7 +130,7 @@ def pick[C: NamedChannel](channels: Iterable[C], written: str) -> C:
         raise Rejected(
             Reason(
                 "channel_name_ambiguous",
-                "{written!r} matches several channels; use the id; `tga channels list` shows them",
+                "{written!r} matches several channels; write the @name or the id of one",
                 written=written,
             )
         )

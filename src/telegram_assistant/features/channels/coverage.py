@@ -102,23 +102,29 @@ def least_fill_time(missing_ids: int) -> timedelta:
 
 def describe_coverage(coverage: ChannelCoverage) -> Reason:
     """Describes the coverage in a sentence."""
-    what = _describe_state(coverage)
+    description = _describe_state(coverage)
     if coverage.status.why is not None:
-        what = Reason("coverage_because", "{what}: {why}", what=what, why=coverage.status.why)
+        description = Reason("coverage_because", "{what}: {why}", what=description, why=coverage.status.why)
     if coverage.status.until is not None and coverage.status.state is CoverageState.UNREADABLE:
-        what = Reason(
-            "coverage_since", "{what} (since {since:%Y-%m-%d %H:%M})", what=what, since=coverage.status.until
+        description = Reason(
+            "coverage_since",
+            "{what} (since {since:%Y-%m-%d %H:%M})",
+            what=description,
+            since=coverage.status.until,
         )
     elif coverage.status.until is not None:
-        what = Reason(
-            "coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=what, until=coverage.status.until
+        description = Reason(
+            "coverage_until",
+            "{what} (until {until:%Y-%m-%d %H:%M})",
+            what=description,
+            until=coverage.status.until,
         )
     if coverage.last_polled_at is None:
-        return Reason("coverage_never_checked", "{what}; never checked.", what=what)
+        return Reason("coverage_never_checked", "{what}; never checked.", what=description)
     return Reason(
         "coverage_checked",
         "{what}; last checked {checked_at:%Y-%m-%d %H:%M}.",
-        what=what,
+        what=description,
         checked_at=coverage.last_polled_at,
     )
 

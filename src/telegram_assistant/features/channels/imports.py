@@ -26,41 +26,43 @@ async def import_channels(
     listed_channels: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Like `follow`, in batches, but lines that never wait are kept too, to be seen later."""
-    requested: list[RequestedChannel] = []
+    requested_channels: list[RequestedChannel] = []
     for start in range(0, len(listed_channels), BATCH):
-        requested += await _import_batch(listed_channels[start : start + BATCH], subscription, stores=stores)
-    return tuple(requested)
+        requested_channels += await _import_batch(
+            listed_channels[start : start + BATCH], subscription, stores=stores
+        )
+    return tuple(requested_channels)
 
 
 async def _import_batch(
     listed_channels: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
-    requested = await follow(listed_channels, subscription, stores=stores)
+    requested_channels = await follow(listed_channels, subscription, stores=stores)
     answered = [
         line
-        for channel, result in zip(listed_channels, requested, strict=True)
+        for channel, result in zip(listed_channels, requested_channels, strict=True)
         if (line := _answer_line(channel, result, subscription)) is not None
     ]
     if answered:
         await stores.request_fates.keep(answered)
-    return requested
+    return requested_channels
 
 
 async def import_picked(
     channel_ids: Collection[ChannelId], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     """Like `follow_picked`, but channels that never wait are kept too."""
-    requested = await follow_picked(channel_ids, subscription, stores=stores)
+    requested_channels = await follow_picked(channel_ids, subscription, stores=stores)
     answered = [
         AnsweredLine(
             RequestKind.PICK, str(channel_id), outcome, subscription, channel_id if result.followed else None
         )
-        for channel_id, result in zip(channel_ids, requested, strict=True)
+        for channel_id, result in zip(channel_ids, requested_channels, strict=True)
         if (outcome := _outcome(result)) is not None
     ]
     if answered:
         await stores.request_fates.keep(answered)
-    return requested
+    return requested_channels
 
 
 def _answer_line(

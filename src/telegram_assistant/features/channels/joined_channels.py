@@ -153,8 +153,12 @@ async def follow_picked(
                 channel_id=channel_id,
             )
             return RequestedChannel(quote(str(channel_id)), refused=refused)
-        requested = RequestedChannel(quote(joined_by_id[channel_id].title), requests[channel_id])
-        return requested if requested.request_id else replace(requested, refused=TOO_MANY)
+        requested_channel = RequestedChannel(quote(joined_by_id[channel_id].title), requests[channel_id])
+        return (
+            requested_channel
+            if requested_channel.request_id
+            else replace(requested_channel, refused=TOO_MANY)
+        )
 
     return tuple(result(channel_id) for channel_id in channel_ids)
 

@@ -89,9 +89,9 @@ async def overview_of_channels(
     followed, channel_coverages, records = await asyncio.gather(
         stores.followed.channels(), stores.coverage_overview.channels(), stores.records.some()
     )
-    coverage = {channel.channel_id: channel for channel in channel_coverages}
+    coverage_by_channel = {channel.channel_id: channel for channel in channel_coverages}
     matching = [
-        _line(channel, coverage.get(channel.channel_id), records.get(channel.channel_id), now)
+        _line(channel, coverage_by_channel.get(channel.channel_id), records.get(channel.channel_id), now)
         for channel in followed
         if _matches(channel, query)
     ]

@@ -32,7 +32,8 @@ async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, fol
         raise Conflicting(
             Reason(
                 "no_account_to_poll",
-                "you have no active account that can read the channel now; it will be read at its turn",
+                "you have no active account that can read the channel now; it will be read when its turn "
+                "comes",
             )
         )
 

@@ -87,8 +87,8 @@ async def count_records(*, stores: TenantStores, now: datetime) -> int:
     facts = StoryFacts(Counter(), ())
     for story_ids in batched(await stores.records.find_stories(since, now), STORIES_AT_ONCE):
         material = await stores.stories.some(story_ids, until=now)
-        read = await asyncio.to_thread(_read_stories, material, since)
-        facts = StoryFacts(facts.stories + read.stories, facts.posts + read.posts)
+        story_facts = await asyncio.to_thread(_read_stories, material, since)
+        facts = StoryFacts(facts.stories + story_facts.stories, facts.posts + story_facts.posts)
     records: list[ChannelRecord] = []
     posts = list(facts.posts)
     followed = [channel.channel_id for channel in await stores.followed.channels() if channel.active]
@@ -102,10 +102,10 @@ async def count_records(*, stores: TenantStores, now: datetime) -> int:
 
 
 async def load_records(
-    channels: Collection[ChannelId], *, stores: TenantStores
+    channel_ids: Collection[ChannelId], *, stores: TenantStores
 ) -> Mapping[ChannelId, ChannelRecord]:
     """The records of these channels; those that were not counted yet have none."""
-    return await stores.records.some(channels) if channels else {}
+    return await stores.records.some(channel_ids) if channel_ids else {}
 
 
 async def load_record(channel_id: ChannelId, *, stores: TenantStores) -> FullRecord:
@@ -174,15 +174,15 @@ def _facts_of(story: VisibleStory) -> Sequence[RecordedPost]:
 
 
 async def _count_channels(
-    channels: Sequence[ChannelId], *, stores: TenantStores, since: datetime, now: datetime
+    channel_ids: Sequence[ChannelId], *, stores: TenantStores, since: datetime, now: datetime
 ) -> tuple[list[ChannelRecord], list[RecordedPost]]:
-    counts_by_channel = await stores.records.count_posts(since, now, channels)
-    candidates = await stores.records.find_corrections(since, now, channels)
-    corrected = {post_id for post_id, text in candidates if corrects_openly(text)}
-    edited = Counter(
+    counts_by_channel = await stores.records.count_posts(since, now, channel_ids)
+    candidates = await stores.records.find_corrections(since, now, channel_ids)
+    corrected_ids = {post_id for post_id, text in candidates if corrects_openly(text)}
+    edit_counts = Counter(
         post_id.channel_id
-        for post_id in await stores.records.find_edits(since, now, channels)
-        if post_id not in corrected
+        for post_id in await stores.records.find_edits(since, now, channel_ids)
+        if post_id not in corrected_ids
     )
     records = [
         ChannelRecord(
@@ -192,12 +192,12 @@ async def _count_channels(
             posts=counts.posts,
             forwarded=counts.forwarded,
             copied=counts.copied,
-            edited=edited[counts.channel_id],
+            edited=edit_counts[counts.channel_id],
             deleted=counts.deleted,
         )
         for counts in counts_by_channel
     ]
-    return records, [RecordedPost(RecordFact.CORRECTED, post_id) for post_id in sorted(corrected)]
+    return records, [RecordedPost(RecordFact.CORRECTED, post_id) for post_id in sorted(corrected_ids)]
 
 
 def _complete(

@@ -71,7 +71,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
     muted = mutes or Mutes()
-    recent = await recent_stories(
+    recent_stories_page = await recent_stories(
         since - MAX_DELAY,
         stores=stores,
         now=now,
@@ -82,28 +82,37 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
         max_age=now - since + MAX_DELAY,
         language=language,
     )
-    changed = [story for story in recent.stories if story.new or _was_corrected(story.story, since)]
+    changed_stories = [
+        story for story in recent_stories_page.stories if story.new or _was_corrected(story.story, since)
+    ]
     unmuted = [
         story
-        for story in changed
+        for story in changed_stories
         if not any(word.casefold() in _text_of(story).casefold() for word in muted.words)
     ]
     ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now)
     chosen_stories: list[_ChosenStory] = []
-    unchanged = beyond = 0
+    unchanged_count = beyond_count = 0
     for listed_story, touch in ranked:
         if len(chosen_stories) == length.stories:
-            beyond += 1
+            beyond_count += 1
         elif (
             chosen := await asyncio.to_thread(
                 _choose_story, listed_story, since=since, length=length, language=language, earlier=earlier
             )
         ) is None:
-            unchanged += 1
+            unchanged_count += 1
         else:
             chosen_stories.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
     stories = await _with_texts(chosen_stories, length=length, stores=stores, writer=writer)
-    return Digest(since, now, stories, unchanged=unchanged, beyond=beyond, muted=len(changed) - len(unmuted))
+    return Digest(
+        since,
+        now,
+        stories,
+        unchanged=unchanged_count,
+        beyond=beyond_count,
+        muted=len(changed_stories) - len(unmuted),
+    )
 
 
 def _by_interest(
@@ -246,10 +255,10 @@ def _new_facts(listed_story: ListedStory, *, earlier_text: str, language: str) -
 
 def _new_state(listed_story: ListedStory, summary: StorySummary) -> tuple[CitedSentence, ...]:
     """The headline, if a new post says that the state of the story changed."""
-    changed = summary.state_at is not None and summary.headline.posts[0] in {
+    is_changed = summary.state_at is not None and summary.headline.posts[0] in {
         post.post_id for post in listed_story.new
     }
-    return (summary.headline,) if changed else ()
+    return (summary.headline,) if is_changed else ()
 
 
 def _in_new_words(

@@ -49,7 +49,7 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     recent = await own.digests.newest(
         limit=MAX_REMEMBERED, since=now - REMEMBERED_FOR
     ) or await own.digests.newest(limit=1)
-    if any(stored.digest_id == digest_id for stored in recent):
+    if any(stored_digest.digest_id == digest_id for stored_digest in recent):
         return digest_id
     plan = await own.digests.plan()
     digest = await compose(
@@ -58,7 +58,7 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
         now=now,
         length=plan.length,
         language=language,
-        earlier=[stored.digest for stored in recent],
+        earlier=[stored_digest.digest for stored_digest in recent],
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),
         writer=writer,

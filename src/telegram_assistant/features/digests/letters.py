@@ -25,7 +25,7 @@ class DigestReader:
 
 
 def letter_of_digest(
-    stored: StoredDigest, *, letter_id: UUID, reader: DigestReader, unsubscribe_url: str
+    stored_digest: StoredDigest, *, letter_id: UUID, reader: DigestReader, unsubscribe_url: str
 ) -> Letter:
     """The digest as a mail, in HTML and as plain text."""
     language, address = reader.language, f"{reader.tenant_url}/digest/plan"
@@ -34,15 +34,15 @@ def letter_of_digest(
         Reason("mail_unsubscribe", "Unsubscribe without logging in: {link}", link=unsubscribe_url),
     )
     document = (
-        *_document(stored.digest, reader),
+        *_document(stored_digest.digest, reader),
         *(block(BlockKind.NOTE, translate(footer, language)) for footer in footers),
     )
     return Letter(
         letter_id=letter_id,
-        subject=translate(digest_subject(stored.digest), language),
+        subject=translate(digest_subject(stored_digest.digest), language),
         text=write_plain(document),
         html=write_html(document, language=language),
-        written_at=stored.made_at,
+        written_at=stored_digest.made_at,
         unsubscribe_url=unsubscribe_url,
     )
 

@@ -95,11 +95,11 @@ def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, .
     return tuple(entries)
 
 
-async def mark(posts: Iterable[PostId], *, own: PersonStores, as_read: bool) -> int:
+async def mark(post_ids: Iterable[PostId], *, own: PersonStores, as_read: bool) -> int:
     """Marks posts as read or unread. Returns how many have changed."""
     messages: dict[ChannelId, list[MessageId]] = {}
-    for post in posts:
-        messages.setdefault(post.channel_id, []).append(post.message_id)
+    for post_id in post_ids:
+        messages.setdefault(post_id.channel_id, []).append(post_id.message_id)
     return await (own.ledger.mark_read(messages) if as_read else own.ledger.mark_unread(messages))
 
 
@@ -112,9 +112,9 @@ async def feed_surroundings(*, own: PersonStores) -> FeedSurroundings:
     return await own.reading.surroundings()
 
 
-async def read_posts(posts: Sequence[PostId], *, own: PersonStores) -> tuple[ReadingPost, ...]:
+async def read_posts(post_ids: Sequence[PostId], *, own: PersonStores) -> tuple[ReadingPost, ...]:
     """Posts as the person reads them; those that they do not see are left out."""
-    return await own.reading.some(posts)
+    return await own.reading.some(post_ids)
 
 
 async def count_new_posts(scope: ReadingScope, *, since: datetime, own: PersonStores) -> int:
@@ -135,12 +135,12 @@ async def saved_posts(*, own: PersonStores, limit: int, before: datetime | None 
     return SavedPage(entries_of(posts[:limit], Mutes()), next_before)
 
 
-async def save_posts(posts: Sequence[PostId], *, own: PersonStores) -> None:
-    await own.choices.save(posts)
+async def save_posts(post_ids: Sequence[PostId], *, own: PersonStores) -> None:
+    await own.choices.save(post_ids)
 
 
-async def unsave_posts(posts: Sequence[PostId], *, own: PersonStores) -> None:
-    await own.choices.unsave(posts)
+async def unsave_posts(post_ids: Sequence[PostId], *, own: PersonStores) -> None:
+    await own.choices.unsave(post_ids)
 
 
 async def mark_all_read(scope: ReadingScope, *, until: datetime, own: PersonStores) -> int:

@@ -43,11 +43,11 @@ async def load_page(stored_posts: Sequence[StoredPost], *, stores: TenantStores,
     More than `limit` posts mean that there is a next page.
     """
     page = stored_posts[:limit]
-    channels = await stores.followed.some({stored.post.channel_id for stored in page})
+    channels = await stores.followed.some({stored_post.post.channel_id for stored_post in page})
     posts = tuple(
-        FeedPost(stored, channel.title, link_to(stored.post.id, channel.username))
-        for stored in page
-        if (channel := channels.get(stored.post.channel_id)) is not None
+        FeedPost(stored_post, channel.title, link_to(stored_post.post.id, channel.username))
+        for stored_post in page
+        if (channel := channels.get(stored_post.post.channel_id)) is not None
     )
     return FeedPage(posts, cursor_of(page[-1]) if len(stored_posts) > limit else None)
 

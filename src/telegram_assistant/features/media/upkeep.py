@@ -79,13 +79,13 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
         len(differences.missing),
         len(differences.thumbnails),
     )
-    for what, count in (
+    for description, count in (
         ("orphan", swept.orphans),
         ("unused", unused),
         ("missing", swept.missing),
         ("thumbnail", swept.thumbnails),
     ):
-        MEDIA_SWEPT.labels(what).inc(count)
+        MEDIA_SWEPT.labels(description).inc(count)
     return swept
 
 
@@ -97,12 +97,12 @@ async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
     """Deletes files that no post uses: first it blocks new references, then it deletes the files,
     then their rows.
     """
-    removed = 0
+    removed_count = 0
     while unused := await upkeep.begin_removing():
         await files.delete(unused)
         await upkeep.delete_objects(unused)
-        removed += len(unused)
-    return removed
+        removed_count += len(unused)
+    return removed_count
 
 
 async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differences:
@@ -136,13 +136,14 @@ async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRule
 
     Returns how many are wanted now.
     """
-    skipped = await upkeep.list_skipped(rules)
+    skipped_files = await upkeep.list_skipped(rules)
     terms = await media.terms(
-        list({skipped_file.post_id.channel_id for skipped_file in skipped}), quota_bytes=rules.quota_bytes
+        list({skipped_file.post_id.channel_id for skipped_file in skipped_files}),
+        quota_bytes=rules.quota_bytes,
     )
     wanted_files = [
         FoundFile(skipped_file.post_id, skipped_file.revision, skipped_file.file, None)
-        for skipped_file in skipped
+        for skipped_file in skipped_files
         if decide(
             skipped_file.file,
             is_protected=skipped_file.is_protected,

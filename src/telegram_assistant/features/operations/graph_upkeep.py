@@ -35,9 +35,9 @@ async def rebuild_graph(
     batch: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the graph from the posts of the last 90 days."""
-    work = _Generation(index, states, outbox, batch)
+    generation = _Generation(index, states, outbox, batch)
     return await rebuild(
-        Projection.GRAPH, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
+        Projection.GRAPH, generation, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
     )
 
 
@@ -61,8 +61,8 @@ class _Generation:
             last, since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC), limit=self.batch
         )
 
-    async def write(self, posts: Sequence[PostId], target: str) -> None:
-        await self.index.write(posts, now=datetime.now(UTC), into=int(target))
+    async def write(self, post_ids: Sequence[PostId], target: str) -> None:
+        await self.index.write(post_ids, now=datetime.now(UTC), into=int(target))
 
     async def switch(self, target: str) -> None:
         await self.index.graph.switch(int(target))

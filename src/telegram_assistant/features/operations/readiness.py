@@ -239,7 +239,7 @@ def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
 def _news(metrics: Metrics) -> Finding:
     """posts_parsed_total counts new posts only: a run that reads known posts again counts as empty."""
     subject = "3 news"
-    posts, pushed = (
+    new_posts, pushed_posts = (
         metrics.total(name, **labels) or 0
         for name, labels in (("posts_parsed_total", {"mode": "incremental"}), ("push_posts_total", {}))
     )
@@ -251,12 +251,12 @@ def _news(metrics: Metrics) -> Finding:
         "news_counted",
         "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; {empty:.0f} runs "
         "without posts",
-        posts=posts,
-        pushed=pushed,
+        posts=new_posts,
+        pushed=pushed_posts,
         runs=runs["ok"],
         empty=runs["empty"],
     )
-    if posts > pushed and not runs["ok"] + runs["flood"] + runs["failed"]:
+    if new_posts > pushed_posts and not runs["ok"] + runs["flood"] + runs["failed"]:
         return bad(
             subject,
             reason,
@@ -264,7 +264,7 @@ def _news(metrics: Metrics) -> Finding:
                 "posts_of_no_run", "the count includes posts that no run can have stored: report this bug"
             ),
         )
-    if not posts:
+    if not new_posts:
         return warning(
             subject,
             reason,
@@ -318,10 +318,10 @@ def _check_exported(subject: str, series: Mapping[str, str], metrics: Metrics) -
 def _check_forced(metrics: Metrics) -> Finding:
     subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
     if forced is None:
-        what = Reason(
+        description = Reason(
             "metrics_missing", "no metric is exported for: {names}", names="parser_mode_forced_total"
         )
-        return bad(subject, what, remedy=RESTART_INGEST)
+        return bad(subject, description, remedy=RESTART_INGEST)
     reason = Reason(
         "channels_forced",
         "{number:.0f} channels were read in historical mode because they had not been read for "

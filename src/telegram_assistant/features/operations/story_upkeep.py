@@ -39,9 +39,9 @@ class _Stories:
     async def after(self, last: PostId | None) -> Sequence[PostId]:
         return await self.states.after(last, limit=AT_ONCE)
 
-    async def write(self, posts: Sequence[PostId], target: str) -> None:
+    async def write(self, post_ids: Sequence[PostId], target: str) -> None:
         del target  # they are grouped in place
-        await self.builder.group(posts, now=datetime.now(UTC), again=True)
+        await self.builder.group(post_ids, now=datetime.now(UTC), compares_again=True)
 
     async def switch(self, target: str) -> None:
         """Every post is grouped already."""

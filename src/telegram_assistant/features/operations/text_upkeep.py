@@ -52,9 +52,9 @@ class _Text:
     async def after(self, last: PostId | None) -> Sequence[PostId]:
         return await self.states.after(last, limit=self.batch)
 
-    async def write(self, posts: Sequence[PostId], target: str) -> None:
+    async def write(self, post_ids: Sequence[PostId], target: str) -> None:
         del target  # there is only one table
-        await self.word_index.fill(await self.posts.load(posts))
+        await self.word_index.fill(await self.posts.load(post_ids))
 
     async def switch(self, target: str) -> None:
         del target

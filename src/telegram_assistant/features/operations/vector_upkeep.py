@@ -65,8 +65,8 @@ class _Vectors:
     async def after(self, last: PostId | None) -> Sequence[PostId]:
         return await self.states.after(last, limit=self.batch)
 
-    async def write(self, posts: Sequence[PostId], target: str) -> None:
-        await self.index.write(posts, into=target or None, urgency=Urgency.BACKFILL)
+    async def write(self, post_ids: Sequence[PostId], target: str) -> None:
+        await self.index.write(post_ids, into=target or None, urgency=Urgency.BACKFILL)
 
     async def switch(self, target: str) -> None:
         """Switches, then deletes all other collections, those of other models too."""
@@ -94,10 +94,10 @@ async def keep_vectors(
     rebuilds: Rebuilds,
     model: str,
     owner: str,
-    fills: bool,
+    fills_gaps: bool,
 ) -> None:
-    """Runs requested rebuilds. With `fills`, it also makes vectors for posts that were stored while vectors
-    were off.
+    """Runs requested rebuilds. With `fills_gaps`, it also makes vectors for posts that were stored while
+    vectors were off.
 
     A worker without vectors deletes the record that they were complete, so the next worker with vectors fills
     them.
@@ -107,7 +107,7 @@ async def keep_vectors(
         await stopping.wait()
         return
     while not stopping.is_set():
-        if fills and await rebuilds.look(Projection.VECTORS) is None:
+        if fills_gaps and await rebuilds.look(Projection.VECTORS) is None:
             await rebuilds.want(Projection.VECTORS)
         await rebuild_vectors(
             index=index, states=states, rebuilds=rebuilds, model=model, owner=owner, stopping=stopping

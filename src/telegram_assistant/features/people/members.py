@@ -92,8 +92,8 @@ async def invite(role: MemberRole, *, members: Members, session: str) -> str:
     )
 
 
-async def withdraw_invitation(invitation: UUID, *, members: Members) -> None:
-    if not await members.withdraw(invitation):
+async def withdraw_invitation(invitation_id: UUID, *, members: Members) -> None:
+    if not await members.withdraw(invitation_id):
         raise Missing(Reason("invitation_unknown", "there is no such invitation, or it was already used"))
 
 
@@ -105,21 +105,25 @@ class MemberDetails:
     things: Mapping[ThingKind, tuple[MemberThing, ...]]
 
 
-async def find_member(member: UUID, *, members: Members) -> MemberDetails:
+async def find_member(member_id: UUID, *, members: Members) -> MemberDetails:
     """Raises Missing if there is no such member."""
     listed_member = next(
-        (listed_member for listed_member in await members.all() if listed_member.public_id == member), None
+        (listed_member for listed_member in await members.all() if listed_member.public_id == member_id), None
     )
     if listed_member is None:
         raise Missing(NO_MEMBER)
-    things = await members.things(member)
+    member_things = await members.things(member_id)
     return MemberDetails(
-        listed_member, {kind: tuple(thing for thing in things if thing.kind is kind) for kind in ThingKind}
+        listed_member,
+        {
+            kind: tuple(member_thing for member_thing in member_things if member_thing.kind is kind)
+            for kind in ThingKind
+        },
     )
 
 
 async def set_role(
-    member: UUID,
+    member_id: UUID,
     role: MemberRole,
     *,
     members: Members,
@@ -127,12 +131,12 @@ async def set_role(
     drop_cached_keys: Callable[[], Awaitable[None]],
 ) -> None:
     """Changes the role. A lower role ends invitations and scopes of keys that it does not permit, at once."""
-    await _check(member, members, is_changed=await members.set_role(member, role, session=session))
+    await _check(member_id, members, is_changed=await members.set_role(member_id, role, session=session))
     await announce_changed_keys(drop_cached_keys)
 
 
 async def remove_member(
-    member: UUID,
+    member_id: UUID,
     *,
     members: Members,
     session: str,
@@ -142,9 +146,9 @@ async def remove_member(
 ) -> None:
     """Removes the member and what they made here. The owner who removes them takes over what is kept."""
     removed = await members.remove(
-        member, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers
+        member_id, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers
     )
-    await _check(member, members, is_changed=removed)
+    await _check(member_id, members, is_changed=removed)
     await announce_changed_keys(drop_cached_keys)
 
 
@@ -160,11 +164,11 @@ async def remove_by_name(
     await announce_changed_keys(drop_cached_keys)
 
 
-async def _check(member: UUID, members: Members, *, is_changed: bool | None) -> None:
+async def _check(member_id: UUID, members: Members, *, is_changed: bool | None) -> None:
     if is_changed:
         return
     if is_changed is None:
         raise Forbidden(NOT_OWNER)
-    if member not in {listed_member.public_id for listed_member in await members.all()}:
+    if member_id not in {listed_member.public_id for listed_member in await members.all()}:
         raise Missing(NO_MEMBER)
     raise Conflicting(LAST_OWNER)

@@ -203,8 +203,8 @@ async def log_out(session_id: UUID, *, token: str, people: People) -> None:
     await people.end_session(token, session_id)
 
 
-async def set_preferences(chosen: Preferences, *, token: str, people: People) -> None:
-    await people.set_preferences(token, chosen)
+async def set_preferences(preferences: Preferences, *, token: str, people: People) -> None:
+    await people.set_preferences(token, preferences)
 
 
 async def record_login_alarm(name: str, *, network: str, unknown_as: str, people: People) -> None:

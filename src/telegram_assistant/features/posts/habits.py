@@ -18,12 +18,12 @@ async def learn_channel_habits(*, habits: ChannelHabits, now: datetime) -> int:
 
     Returns for how many channels something was learnt.
     """
-    changed = 0
+    changed_count = 0
     for channels in batched(await habits.due_channels(now.weekday()), CHANNELS_AT_ONCE):
         texts = await habits.recent_texts(now - PERIOD, channels)
-        changed += await habits.keep(await asyncio.to_thread(_learn_all, texts))
-    return changed
+        changed_count += await habits.keep(await asyncio.to_thread(_learn_all, texts))
+    return changed_count
 
 
 def _learn_all(texts: Mapping[ChannelId, Sequence[str]]) -> dict[ChannelId, tuple[int, ...]]:
-    return {channel_id: learn_habits(recent) for channel_id, recent in texts.items()}
+    return {channel_id: learn_habits(recent_texts) for channel_id, recent_texts in texts.items()}

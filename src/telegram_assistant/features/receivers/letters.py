@@ -71,14 +71,14 @@ def letter_of_code(
 
 def _subject(alerts: Sequence[Alert], language: str) -> str:
     first = _line(alerts[0], language)
-    more = Reason(
+    more_alerts = Reason(
         "mail_subject",
         "{first} and {count} more alert",
         "{first} and {count} more alerts",
         first=first,
         count=len(alerts) - 1,
     )
-    return first if len(alerts) == 1 else translate(more, language)
+    return first if len(alerts) == 1 else translate(more_alerts, language)
 
 
 def _line(alert: Alert, language: str) -> str:

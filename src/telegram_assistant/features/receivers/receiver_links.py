@@ -58,9 +58,9 @@ def echoes_code(answer: bytes, code: str) -> bool:
 
 
 def confirm_token(receiver: LinkedReceiver, *, sealer: Sealer, now: datetime) -> str:
-    ends = int((now + CONFIRM_LINK_LASTS).timestamp())
+    expires_at = int((now + CONFIRM_LINK_LASTS).timestamp())
     return sealer.seal(
-        json.dumps([receiver.tenant_id, str(receiver.receiver_id), receiver.code_number, ends]),
+        json.dumps([receiver.tenant_id, str(receiver.receiver_id), receiver.code_number, expires_at]),
         purpose=CONFIRM,
     )
 
@@ -70,10 +70,10 @@ def read_confirm_token(token: str, *, sealer: Sealer, now: datetime) -> LinkedRe
     opened = sealer.open(token, purpose=CONFIRM)
     if opened is None:
         return None
-    tenant_id, receiver_id, code_number, ends = json.loads(opened)
+    tenant_id, receiver_id, code_number, expires_at = json.loads(opened)
     return (
         LinkedReceiver(TenantId(tenant_id), UUID(receiver_id), code_number)
-        if now.timestamp() < ends
+        if now.timestamp() < expires_at
         else None
     )
 

@@ -231,18 +231,18 @@ async def _digests(own: PersonStores, tenant_url: str, language: str) -> list[Sy
     zone = ZoneInfo((await own.digests.plan()).zone)
     reader = DigestReader(tenant_url=tenant_url, language=language, zone=zone)
     entries = []
-    for stored in await own.digests.newest(limit=ENTRIES):
-        if stored.digest.stories:
-            title, text, html = title_text_and_html(stored.digest, reader=reader)
+    for stored_digest in await own.digests.newest(limit=ENTRIES):
+        if stored_digest.digest.stories:
+            title, text, html = title_text_and_html(stored_digest.digest, reader=reader)
             entries.append(
                 SyndicatedEntry(
-                    entry_id=f"digest:{stored.digest_id}",
+                    entry_id=f"digest:{stored_digest.digest_id}",
                     title=title,
                     text=text,
                     html=html,
-                    link=f"{tenant_url}/digest/{stored.digest_id}",
-                    at=stored.made_at,
-                    changed_at=stored.made_at,
+                    link=f"{tenant_url}/digest/{stored_digest.digest_id}",
+                    at=stored_digest.made_at,
+                    changed_at=stored_digest.made_at,
                     author="",
                 )
             )
@@ -293,7 +293,7 @@ async def _folder(folder: str, stores: TenantStores) -> list[SyndicatedEntry]:
         (),
         SearchFilters(channels=tuple(channels), with_ads=True),
         before=SearchPosition(FAR_FUTURE),
-        most=ENTRIES,
+        max_rows=ENTRIES,
         budget=PATIENCE,
     )
     return await _posts([match.post_id for match in matches.complete], stores)

@@ -33,7 +33,7 @@ from telegram_assistant.features.receivers.receiver_links import (
     unsubscribe_token,
 )
 from telegram_assistant.features.stories.shared import shared_stories
-from telegram_assistant.features.watches.alert_response import alert_response
+from telegram_assistant.features.watches.alert_schema import alert_response
 from telegram_assistant.outbound.mail import Letter, Mailer
 from telegram_assistant.outbound.webhooks import WebhookClient, silent
 from telegram_assistant.reasons import Reason
@@ -152,11 +152,11 @@ async def send_to_one(
     async with (turns or SenderTurns()).claim(sender, clock()) as receiver:
         if receiver is None:
             return False
-        ends = time.monotonic() + TURN_SECONDS
+        deadline = time.monotonic() + TURN_SECONDS
         for _ in range(MAX_DELIVERIES_PER_TURN):
             if (
                 not await _send_next(sender, receiver, clock)
-                or time.monotonic() >= ends
+                or time.monotonic() >= deadline
                 or (stopping and stopping.is_set())
             ):
                 break
@@ -234,10 +234,15 @@ async def _send_alerts(
 
 
 async def _send_digest(
-    sender: Sender, receiver: DueReceiver, delivery: Delivery, which: DeliveredDigest, *, now: datetime
+    sender: Sender,
+    receiver: DueReceiver,
+    delivery: Delivery,
+    delivered_digest: DeliveredDigest,
+    *,
+    now: datetime,
 ) -> AttemptResult:
-    own = sender.person(receiver.tenant_id, which.user_id).digests
-    stored = await own.find(which.digest_id)
+    own = sender.person(receiver.tenant_id, delivered_digest.user_id).digests
+    stored = await own.find(delivered_digest.digest_id)
     if stored is None:
         return DELIVERED
     tenant_url = sender.mailer.address_of(receiver.tenant)
@@ -355,7 +360,7 @@ async def _mail(
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     trouble = Reason(
         "mail_too_many",
-        "this address got {most} such e-mails today, the maximum per day",
+        "this address has received the maximum of such e-mails for today: {most}",
         most=max_per_day,
     )
     return AttemptResult(trouble=trouble, retry_after=tomorrow - now)

@@ -148,16 +148,16 @@ async def find_nearest(
     return tuple(hit.post_id for hit in nearest if hit.score >= nearness.min_score)
 
 
-def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> Reach:
+def _reach(followed: PoliciesInForce, channel_ids: Sequence[ChannelId] | None) -> Reach:
     """Leaves out channels whose policy for this tenant is off: they are not searched by meaning."""
     policies = followed.policies
     among = (
         policies
-        if channels is None
-        else {channel: policies[channel] for channel in channels if channel in policies}
+        if channel_ids is None
+        else {channel_id: policies[channel_id] for channel_id in channel_ids if channel_id in policies}
     )
     by_policy = {
-        policy: frozenset(channel for channel, channel_policy in among.items() if channel_policy is policy)
+        policy: frozenset(channel_id for channel_id, in_force in among.items() if in_force is policy)
         for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
     }
     return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=followed.since)

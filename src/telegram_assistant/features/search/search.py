@@ -258,7 +258,7 @@ async def _build_results(
                 channel=channel.title,
                 link=link_to(post.id, channel.username),
                 text=post.text,
-                snippet=snippet_of(text, begins=BEGINS, ends=ENDS),
+                snippet=snippet_of(text, opening=BEGINS, closing=ENDS),
                 lang=post.lang,
                 kind=matches_by_post[post.id].kind,
                 tags=matches_by_post[post.id].tags,

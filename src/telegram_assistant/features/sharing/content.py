@@ -83,9 +83,11 @@ async def share_post(post_id: PostId, *, stores: TenantStores, revision: int | N
         "share_post_title", "{channel}, post {number}", channel=detail.title, number=post_id.message_id
     )
     if revision is None:
-        quoted = SharedLine(source.text, (post_id,), is_quote=True)
+        quoted_line = SharedLine(source.text, (post_id,), is_quote=True)
         return SharedContent(
-            title=title, sections=(SharedSection(None, (quoted,) if source.text else ()),), posts=(source,)
+            title=title,
+            sections=(SharedSection(None, (quoted_line,) if source.text else ()),),
+            posts=(source,),
         )
     versions = {
         described.version.revision: described.version

@@ -27,7 +27,8 @@ NO_LINK = Reason("public_link_unknown", "you have no such link")
 NOTHING_TO_SHARE = Reason("public_link_subject_unknown", "you have no such story or digest")
 NOT_ALLOWED = Reason(
     "public_link_refused",
-    "you have as many links as you may have, or your role does not allow them; revoke one, or ask an owner",
+    "you have reached your limit of public links, or your role does not allow them; revoke one, or ask an "
+    "owner",
 )
 MAX_NAMED = 5
 """Private channels that a warning names."""

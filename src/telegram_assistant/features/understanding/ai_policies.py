@@ -16,8 +16,8 @@ from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaul
 OPENAI_HOST = "api.openai.com"
 NO_CONSENT = Reason(
     "consent_needed",
-    "texts may go to a provider only after an owner has consented, on the page “AI and cost” or with PUT "
-    "/api/v1/ai/consent",
+    "texts may go to a provider only after an owner has consented, on the page “AI and cost” or through "
+    "the API",
 )
 
 
@@ -68,7 +68,7 @@ async def policies(*, stores: TenantStores, limit: int = 1000, after: ChannelId 
     consented = (await stores.ai.stance()).consent is not None
     channel_policies = await stores.ai.policies(limit=limit + 1, after=after)
     page = tuple(
-        PolicyInForce(channel_policy, _in_force(channel_policy, consented=consented))
+        PolicyInForce(channel_policy, _in_force(channel_policy, has_consented=consented))
         for channel_policy in channel_policies[:limit]
     )
     return PolicyPage(page, channel_policies[limit - 1].channel_id if len(channel_policies) > limit else None)
@@ -87,7 +87,7 @@ async def choose_policy(
     chosen = await stores.ai.choose(channel_ids, policy)
     consented = (await stores.ai.stance()).consent is not None
     return tuple(
-        PolicyInForce(channel_policy, _in_force(channel_policy, consented=consented))
+        PolicyInForce(channel_policy, _in_force(channel_policy, has_consented=consented))
         for channel_policy in chosen
     )
 
@@ -118,7 +118,7 @@ async def _require_consent(policy: AiPolicy, stores: TenantStores) -> None:
         raise Conflicting(NO_CONSENT)
 
 
-def _in_force(policy: ChannelPolicy, *, consented: bool) -> AiPolicy:
+def _in_force(policy: ChannelPolicy, *, has_consented: bool) -> AiPolicy:
     if policy.is_blocked:
         return AiPolicy.OFF
-    return AiPolicy.LOCAL if policy.chosen is AiPolicy.PROVIDER and not consented else policy.chosen
+    return AiPolicy.LOCAL if policy.chosen is AiPolicy.PROVIDER and not has_consented else policy.chosen

@@ -23,7 +23,7 @@ MAX_TITLE_CHARACTERS = 80
 PATIENCE = 0.7
 """Of the time of a request; then it is answered without the provider's text."""
 
-NOT_SENT = Reason("writing_not_sent", "the channels that report this may not be sent to a provider")
+NOT_SENT = Reason("writing_not_sent", "the posts about this must not be sent to a provider")
 NO_PROVIDER = Reason("writing_no_provider", "no provider is set up, or the owner has not consented to one")
 NO_BUDGET = Reason(
     "writing_no_budget",

@@ -100,7 +100,9 @@ async def choose_tag(
     if not entries:
         raise Missing(
             Reason(
-                "tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag
+                "tag_unknown_in_vocabulary",
+                "there is no tag {tag!r}; the list of tags has the right names",
+                tag=tag,
             )
         )
     names = {key: choice.shown_as for key, choice in (await _choices(stores)).items()} if hidden else {}
@@ -199,9 +201,9 @@ async def _frequent(
     The walk has another order for posts of the same second, so all posts of the cursor's second are met, and
     those of the last one are left out.
     """
-    until = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
+    position = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
     limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
-    met = await stores.words.find((), limits, before=until, most=limit + TIES, budget=WALK_BUDGET)
+    met = await stores.words.find((), limits, before=position, max_rows=limit + TIES, budget=WALK_BUDGET)
     last = min((match.posted_at for match in met.complete), default=FAR_FUTURE)
     places = [(match.posted_at, match.post_id) for match in met.complete if match.posted_at > last]
     if before:

@@ -101,10 +101,10 @@ async def change_watch(
 ) -> Watch:
     """Raises Missing, Rejected or Conflicting. The changed watch looks at what happens from now on."""
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
-    changed = await stores.watches.change(
+    is_changed = await stores.watches.change(
         watch_id, _name(name), target, await _check_receivers(options, stores), conditions
     )
-    if changed is None:
+    if is_changed is None:
         raise Conflicting(NAME_TAKEN)
     return await find_watch(watch_id, stores=stores)
 

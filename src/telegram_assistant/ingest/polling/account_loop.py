@@ -147,7 +147,7 @@ class AccountLoop:
         )
         if batch:
             await self._poll(batch)
-        return await self._run_backfills(idle=not batch) or bool(batch)
+        return await self._run_backfills(is_idle=not batch) or bool(batch)
 
     async def _poll(self, batch: Sequence[DueChannel]) -> None:
         """Poll one channel after the other. Polls without news are completed together."""
@@ -307,12 +307,12 @@ class AccountLoop:
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)
 
-    async def _run_backfills(self, *, idle: bool) -> bool:
+    async def _run_backfills(self, *, is_idle: bool) -> bool:
         """Run backfills: all of their share, or one step while no poll is due.
 
         Returns False if there was nothing to do.
         """
-        if idle:
+        if is_idle:
             return await self._run_backfill_step(IDLE_PAGES)
         while self._credit >= 1.0:
             if not await self._run_backfill_step(int(self._credit)):

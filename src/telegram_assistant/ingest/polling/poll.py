@@ -139,7 +139,7 @@ class Poller:
             [post.posted_at for post in newest.posts]
             + [posted_at for posted_at in (channel.newest_posted_at,) if posted_at]
         )
-        await self._land(run, newest, news, floor, ends=connects, observed=observed)
+        await self._land(run, newest, news, floor, ends_run=connects, observed=observed)
         if not connects:
             await self._fill(run, edge, newest.proven)
         run.completed = True
@@ -241,7 +241,7 @@ class Poller:
                     retry_after_seconds=60,
                 )
             last = closes(newest, page.proven.high)
-            await self._land(run, page, page.posts, None, ends=last)
+            await self._land(run, page, page.posts, None, ends_run=last)
             edge = page.proven.high
             if not last:
                 await self._marks.raise_high_water(
@@ -255,7 +255,7 @@ class Poller:
         posts: Sequence[Post],
         floor: "_Floor | None",
         *,
-        ends: bool,
+        ends_run: bool,
         observed: ObservedPage | None = None,
     ) -> None:
         channel, now = run.channel, self._clock()
@@ -273,7 +273,7 @@ class Poller:
                 observed=observed,
             ),
             Claim(channel.channel_id, channel.lease_epoch, by_preview=channel.username is not None),
-            ends=await self._plan_end(run, now) if ends else None,
+            ends=await self._plan_end(run, now) if ends_run else None,
         )
         run.new_ids |= landed.new_ids
         run.changed += landed.changed

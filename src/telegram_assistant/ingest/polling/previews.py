@@ -187,7 +187,7 @@ class PreviewLoop:
             await deps.queue.answer(request.request_id, RequestState.FAILED, _ask_an_account(error.reason))
             return
         except UnknownMarkup as error:
-            deps.health.report(PART, State.FAILING, str(_explain_markup(error)))
+            deps.health.report(PART, State.FAILING, _tell_operator(error))
             await deps.queue.postpone(request.request_id, _explain_markup(error), pause=timedelta(minutes=10))
             return
         except Busy:
@@ -238,7 +238,7 @@ class PreviewLoop:
                 run, waits, error.reason, failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1)
             )
         except UnknownMarkup as error:
-            deps.health.report(PART, State.FAILING, str(_explain_markup(error)))
+            deps.health.report(PART, State.FAILING, _tell_operator(error))
             await self._fail(run, waits, _explain_markup(error), failures_before=channel.fail_count)
         except Busy as busy:
             await self._fail(run, waits, busy.reason, failures_before=channel.fail_count)
@@ -279,15 +279,25 @@ class PreviewLoop:
 def _explain_markup(error: UnknownMarkup) -> Reason:
     return Reason(
         "preview_markup_unknown",
-        "this version does not understand the site's previews ({why}); update the program, or set "
-        "PREVIEWS_ENABLED=false until then",
+        "this version does not understand the site's previews ({why})",
         why=error.reason,
+    )
+
+
+def _tell_operator(error: UnknownMarkup) -> str:
+    """The same with the remedy, which only the operator can apply."""
+    return str(
+        Reason(
+            "preview_markup_remedy",
+            "{why}; update the program, or set PREVIEWS_ENABLED=false until then",
+            why=_explain_markup(error),
+        )
     )
 
 
 def _ask_an_account(why: Reason) -> Reason:
     return Reason(
         "preview_needs_account",
-        "{why}; log an account in with `tga accounts login`, then add it again",
+        "{why}; log an account in, then add the channel again",
         why=why,
     )

@@ -121,9 +121,11 @@ def _is_wanted(wanted: Wanted, quantity: Quantity, sentence: ParsedText) -> bool
 
 def _counted_readings_of(quantity: Quantity, sentence: ParsedText) -> frozenset[str]:
     """Readings of the noun and of the first words behind a number: «17 пассажирских рейсов»."""
-    behind = [word for word in sentence.words if word.start >= quantity.end][:NOUN_WORDS]
+    following_words = [word for word in sentence.words if word.start >= quantity.end][:NOUN_WORDS]
     near_readings = [
-        word.readings for word in behind if not _ENDS_PHRASE.search(sentence.text[quantity.end : word.start])
+        word.readings
+        for word in following_words
+        if not _ENDS_PHRASE.search(sentence.text[quantity.end : word.start])
     ]
     return (
         readings_of(quantity.noun).union(*near_readings)
@@ -154,12 +156,12 @@ def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool
     ]
     added = {word.start for word in _list_added_words(question, sentence) if not is_verb(word.folded)}
     for match in _PLACE.finditer(sentence.text):
-        behind = [word for word in sentence.words if word.start >= match.end()][:PLACE_WORDS]
-        if any(start <= match.end() < end for start, end in quantity_spans) or not behind:
+        following_words = [word for word in sentence.words if word.start >= match.end()][:PLACE_WORDS]
+        if any(start <= match.end() < end for start, end in quantity_spans) or not following_words:
             continue
         if any(
             word.start in added and not re.search(r"[.,;:!?]", sentence.text[match.end() : word.start])
-            for word in behind
+            for word in following_words
         ):
             return True
     return False

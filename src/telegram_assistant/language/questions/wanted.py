@@ -220,8 +220,8 @@ def _wanted_number(text: str, noun: ParsedWord | None) -> Wanted:
         return _wanted_without_noun(text)
     if noun.folded in SCALE or noun.readings & readings_of_all(_MONEY):
         return _price(at_least=SCALE.get(noun.folded, 0.0))
-    alike = next((all_of for first, all_of in _ALIKE if noun.readings & readings_of_all(first)), "")
-    return Wanted(WantedKind.NUMBER, readings_of_all(alike) or noun.readings, may_be_bare=False)
+    synonyms = next((all_words for first, all_words in _ALIKE if noun.readings & readings_of_all(first)), "")
+    return Wanted(WantedKind.NUMBER, readings_of_all(synonyms) or noun.readings, may_be_bare=False)
 
 
 def _wanted_without_noun(text: str) -> Wanted:

@@ -130,11 +130,11 @@ class SystemTransactions(Transactions):
     disk. Commits stay in order, so a commit that did wait is never kept without those before it.
     """
 
-    def __init__(self, pool: Pool, *, repeatable: bool = False) -> None:
+    def __init__(self, pool: Pool, *, is_repeatable: bool = False) -> None:
         super().__init__(
             pool,
             "BEGIN; SET LOCAL ROLE tga_system"
-            + ("; SET LOCAL synchronous_commit = off" if repeatable else ""),
+            + ("; SET LOCAL synchronous_commit = off" if is_repeatable else ""),
         )
 
 

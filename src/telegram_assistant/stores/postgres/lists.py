@@ -141,19 +141,19 @@ class Lists:
             rows = await connection.fetch(ITEMS, list_id, after, limit)
         return tuple(_item(row) for row in rows)
 
-    async def stories(self, posts: list[PostId]) -> dict[PostId, VisibleStory]:
+    async def stories(self, post_ids: list[PostId]) -> dict[PostId, VisibleStory]:
         """The stories of those of these posts that the tenant sees."""
-        if not posts:
+        if not post_ids:
             return {}
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT DISTINCT story_id FROM story_posts WHERE (channel_id, message_id) IN (SELECT * "
                 "FROM unnest($1::bigint[], $2::bigint[]))",
-                [post.channel_id for post in posts],
-                [post.message_id for post in posts],
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
             material = await load_stories(connection, [row["story_id"] for row in rows], until=LATEST)
-        wanted_posts = set(posts)
+        wanted_posts = set(post_ids)
         return {
             post.post_id: story
             for story in material.stories()

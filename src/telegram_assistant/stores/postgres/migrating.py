@@ -85,7 +85,11 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         return await _schema(connection)
     except asyncpg.InsufficientPrivilegeError as error:
         raise CannotStart(
-            Reason("login_may_not_migrate", "this login may not migrate ({error})", error=str(error)),
+            Reason(
+                "login_may_not_migrate",
+                "this login is not allowed to migrate the schema ({error})",
+                error=str(error),
+            ),
             remedy=Reason(
                 "set_admin_url", "Set DATABASE_ADMIN_URL to a login that may create roles and tables"
             ),

@@ -29,7 +29,9 @@ async def create_database(admin_url: PostgresUrl, name: str) -> None:
     except asyncpg.InsufficientPrivilegeError as error:
         raise CannotStart(
             Reason(
-                "database_not_created", "this login may not create a database ({error})", error=str(error)
+                "database_not_created",
+                "this login is not allowed to create a database ({error})",
+                error=str(error),
             ),
             remedy=Reason(
                 "give_creating_login", "Set DATABASE_ADMIN_URL to a login that may create databases and roles"
@@ -50,7 +52,7 @@ async def drop_database(admin_url: PostgresUrl, name: str, *, logins: Sequence[s
         raise CannotStart(
             Reason(
                 "database_not_dropped",
-                "this login may not drop the database {name} ({error})",
+                "this login is not allowed to drop the database {name} ({error})",
                 name=name,
                 error=str(error),
             ),

@@ -85,7 +85,7 @@ async def require_schema(pool: Pool, *, role: str) -> None:
     except asyncpg.PostgresError as error:
         why = Reason(
             "login_may_not_work",
-            "the login may not work in this database ({error})",
+            "the login has no rights in this database ({error})",
             error=type(error).__name__,
         )
         raise CannotStart(why, remedy=remedy) from error

@@ -289,7 +289,7 @@ def ingest_stores(pool: Pool) -> IngestStores:
 
 def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
     transactions = SystemTransactions(pool)
-    repeatable = SystemTransactions(pool, repeatable=True)
+    repeatable = SystemTransactions(pool, is_repeatable=True)
     return build_stores(
         SystemStores,
         transactions,

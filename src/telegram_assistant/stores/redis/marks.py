@@ -118,8 +118,8 @@ class Marks:
         Remembers when it was raised, also for the next process that shows its age.
         """
         keys = [f"parse_hwm:{channel_id}", f"parse_hwm_written:{channel_id}"]
-        raised = await self._try(self._raise(keys=keys, args=[_text(moment), _text(now), WRITTEN_SECONDS]))
-        if raised != 0:
+        is_raised = await self._try(self._raise(keys=keys, args=[_text(moment), _text(now), WRITTEN_SECONDS]))
+        if is_raised != 0:
             HWM_AGE.since(channel_id, now.timestamp())
 
     async def drop_high_water(self, channel_id: ChannelId) -> None:
@@ -144,12 +144,12 @@ class Marks:
         """Looks through all keys once, whatever the number of channels:
         their numbers are known to the keys only.
         """
-        deleted = 0
+        deleted_count = 0
         for kind in KINDS_OF_MANY:
             async for key in self._redis.scan_iter(f"{kind}:*", count=LOOKED_THROUGH_AT_ONCE):
                 if text_of(key).split(":")[1] in channel_ids:
-                    deleted += await self._redis.delete(key)
-        return deleted
+                    deleted_count += await self._redis.delete(key)
+        return deleted_count
 
     async def set_low_water(self, channel_id: ChannelId, moment: datetime) -> None:
         await self._try(self._redis.set(f"low_watermark:{channel_id}", _text(moment), ex=DAY_SECONDS))
@@ -208,10 +208,10 @@ class Marks:
 
 async def delete_all_high_water(redis: Redis) -> int:
     """Deletes every parse_hwm:*, found with SCAN because DEL takes no patterns. Returns how many."""
-    deleted = 0
+    deleted_count = 0
     async for key in redis.scan_iter("parse_hwm:*", count=1000):
-        deleted += await redis.delete(key)
-    return deleted
+        deleted_count += await redis.delete(key)
+    return deleted_count
 
 
 def _job_key(channel_id: ChannelId, window_start: datetime) -> str:
@@ -231,11 +231,11 @@ def _moment(channel_id: ChannelId, text: bytes | str) -> datetime | None:
         return None
 
 
-def _unreadable(what: str, channel_id: ChannelId) -> None:
+def _unreadable(mark: str, channel_id: ChannelId) -> None:
     MARKS_UNREADABLE.inc()
     log.warning(
         "mark_unreadable",
-        what=what,
+        what=mark,
         channel_id=channel_id,
         what_to_do="nothing: it is ignored and written anew",
     )

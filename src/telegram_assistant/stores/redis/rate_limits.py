@@ -119,10 +119,12 @@ class RateLimits:
         arguments = [
             number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst, bucket.cost)
         ]
-        which, remaining, milliseconds, changes = await await_reply(self._take(keys=keys, args=arguments))
+        refused_by, remaining, milliseconds, changes = await await_reply(
+            self._take(keys=keys, args=arguments)
+        )
         return RateLimitDecision(
             int(remaining) >= 0,
-            buckets[int(which)],
+            buckets[int(refused_by)],
             max(0, int(remaining)),
             int(milliseconds) / 1000,
             int(changes),

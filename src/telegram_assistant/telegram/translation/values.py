@@ -30,11 +30,11 @@ def fact_of(value: Any) -> Json:
     return None if convert is None else convert(value)
 
 
-def facts_of(thing: TLObject) -> Facts:
+def facts_of(tl_object: TLObject) -> Facts:
     """Convert every field that holds a small fact, under the schema's own name."""
     return {
         name: fact
-        for name, value in vars(thing).items()
+        for name, value in vars(tl_object).items()
         if name not in _EXCLUDED and (fact := fact_of(value)) is not None
     }
 
@@ -45,17 +45,17 @@ which repeats the other fields at any length.
 """
 
 
-def pick_facts(thing: TLObject, names: tuple[str, ...]) -> Facts:
+def pick_facts(tl_object: TLObject, names: tuple[str, ...]) -> Facts:
     """Convert only these fields, as far as they exist."""
-    return {name: fact for name in names if (fact := fact_of(getattr(thing, name, None))) is not None}
+    return {name: fact for name in names if (fact := fact_of(getattr(tl_object, name, None))) is not None}
 
 
-def _all(thing: TLObject) -> Json:
-    return facts_of(thing) or None
+def _all(tl_object: TLObject) -> Json:
+    return facts_of(tl_object) or None
 
 
 def _only(*names: str) -> Callable[[TLObject], Json]:
-    return lambda thing: pick_facts(thing, names) or None
+    return lambda tl_object: pick_facts(tl_object, names) or None
 
 
 def _each(values: list[Any]) -> Json:

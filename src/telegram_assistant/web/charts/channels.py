@@ -75,8 +75,8 @@ def draw_week(hours: WeekHours) -> tuple[tuple[HeatCell, ...], ...]:
     )
 
 
-def _level(posts: int, most: int) -> int:
-    return -(-LEVELS * posts // most)
+def _level(posts: int, max_posts: int) -> int:
+    return -(-LEVELS * posts // max_posts)
 
 
 def busiest(week: Sequence[Sequence[HeatCell]]) -> HeatCell | None:

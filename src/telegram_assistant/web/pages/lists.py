@@ -77,11 +77,11 @@ async def show_add(view: TenantView) -> Content:
 async def add(view: TenantView) -> Content | Response:
     """Adds to a list that is chosen, or to a new one if it has a name; a script gets one line about it."""
     kind, post_id = _read_target(view.text("kind"), view.text("post"))
-    name, chosen = view.text("name"), view.text("list")
-    if not name.strip() and not chosen:
+    name, chosen_list = view.text("name"), view.text("list")
+    if not name.strip() and not chosen_list:
         raise Rejected(LIST_UNCHOSEN)
     added = await lists.add_to_chosen(
-        None if name.strip() else uuid_of(chosen),
+        None if name.strip() else uuid_of(chosen_list),
         name,
         kind,
         post_id,
@@ -134,9 +134,9 @@ async def restore(view: TenantView) -> Response:
     return _go_to_list(view, "restored")
 
 
-def _go_to_list(view: TenantView, done: str, item_id: UUID | None = None) -> Response:
+def _go_to_list(view: TenantView, outcome: str, item_id: UUID | None = None) -> Response:
     item = f"&item={item_id}" if item_id else ""
-    return go(view.url(f"/lists/{_list_id(view)}?done={done}{item}"))
+    return go(view.url(f"/lists/{_list_id(view)}?done={outcome}{item}"))
 
 
 def _list_id(view: TenantView) -> UUID:

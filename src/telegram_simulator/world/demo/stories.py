@@ -235,8 +235,8 @@ def _appetite(channel: Manner, first: Planned) -> float:
     if channel is first.channel:
         return 0.0
     usual = channel.per_day * TAKEN_UP / _stories_a_day(channel.topics)
-    least = 0.2 if first.story is not None and first.story.burst else 0.0
-    return max(usual, least) * (AT_HOME if channel.language == first.channel.language else ABROAD)
+    least_appetite = 0.2 if first.story is not None and first.story.burst else 0.0
+    return max(usual, least_appetite) * (AT_HOME if channel.language == first.channel.language else ABROAD)
 
 
 @cache

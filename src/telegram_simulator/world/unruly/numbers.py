@@ -19,9 +19,9 @@ def noun_of(event: EventType, language: str) -> str | None:
     templates = " ".join((*words["lead"], *words["head"], *words["card"]))
     if forms := re.search(rf"\{{{event.key}:([^{{}}]*)\}}", templates):
         return forms[1]
-    behind = re.search(rf"\{{{event.key}\}} ([a-zа-яё]+)", templates)
-    if behind is not None and not behind[1].endswith(("ых", "их")):  # an adjective, not a noun
-        return "|".join([behind[1]] * (3 if language == "ru" else 2))
+    match = re.search(rf"\{{{event.key}\}} ([a-zа-яё]+)", templates)
+    if match is not None and not match[1].endswith(("ых", "их")):  # an adjective, not a noun
+        return "|".join([match[1]] * (3 if language == "ru" else 2))
     return None
 
 

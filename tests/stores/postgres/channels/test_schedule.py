@@ -35,7 +35,7 @@ async def open_channel(
     channel_id = ChannelId(fresh_number())
     channel = Channel(channel_id=channel_id, title=f"Channel {channel_id}", **more)
     for account_id in account_ids:
-        await system.channels.open_to(account_id, channel, 77, joined=joined, read_at=NOW)
+        await system.channels.open_to(account_id, channel, 77, has_joined=joined, read_at=NOW)
     return channel_id
 
 
@@ -260,7 +260,7 @@ async def test_changes_of_many_channels_lock_them_in_one_order_and_never_each_ot
     low, high = [ChannelId(fresh_number()) for _ in range(2)]
     for channel_id in (high, low):  # stored in this order
         await crew.system.channels.open_to(
-            crew.account_id, Channel(channel_id=channel_id, title="A"), 77, joined=True, read_at=NOW
+            crew.account_id, Channel(channel_id=channel_id, title="A"), 77, has_joined=True, read_at=NOW
         )
         if change is give_accounts:
             await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))

@@ -71,7 +71,7 @@ class Reader:
     ) -> Matches:
         query = parse_query(self.word if words is None else words, today=NOW.date())
         return await self.words.find(
-            search_terms(query), SearchFilters(**limits), before=before, most=most, budget=LONG
+            search_terms(query), SearchFilters(**limits), before=before, max_rows=most, budget=LONG
         )
 
 
@@ -214,7 +214,7 @@ async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -
         [],
         SearchFilters(tags=("нет такого",)),
         before=SearchPosition(NOW + timedelta(days=1)),
-        most=10,
+        max_rows=10,
         budget=timedelta(),
     )
     assert page.complete == ()
@@ -222,7 +222,7 @@ async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -
     oldest = NOW - timedelta(minutes=599)
     assert oldest < page.continues_at.posted_at <= NOW
     rest = await reader.words.find(
-        [], SearchFilters(tags=("нет такого",)), before=page.continues_at, most=10, budget=LONG
+        [], SearchFilters(tags=("нет такого",)), before=page.continues_at, max_rows=10, budget=LONG
     )
     assert rest == Matches((), None)
 

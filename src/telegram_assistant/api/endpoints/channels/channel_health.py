@@ -21,7 +21,7 @@ from telegram_assistant.domain.channels.activity import ChannelActivity
 from telegram_assistant.domain.channels.health import ChannelHealth
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.channels.activity import ActiveChannel, channel_with_activity
+from telegram_assistant.features.channels.channel import ActiveChannel, channel_with_activity
 from telegram_assistant.features.channels.parked import find_parked_channels, release
 from telegram_assistant.settings import check_zone
 from telegram_assistant.stores.postgres.channels.schedule import Parked

@@ -158,8 +158,8 @@ async def list_recorded_posts(
     fact: Annotated[RecordFact, Path(description="The number of the record.")],
 ) -> RecordedPostsResponse:
     """List the posts behind a number of a channel's record, newest first."""
-    behind = await posts_behind_number(ChannelId(channel_id), fact, stores=context.stores)
-    return RecordedPostsResponse(items=[_post(post) for post in behind.posts])
+    record_posts = await posts_behind_number(ChannelId(channel_id), fact, stores=context.stores)
+    return RecordedPostsResponse(items=[_post(post) for post in record_posts.posts])
 
 
 def _counts(record: ChannelRecord) -> RecordCountsResponse:

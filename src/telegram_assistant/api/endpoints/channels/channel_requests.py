@@ -258,11 +258,11 @@ async def follow_joined_channels(context: Context, body: PickRequest) -> FollowR
     others.
     """
     subscription = Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"channel_ids"}))
-    requested = await follow_picked(
+    requested_channels = await follow_picked(
         [ChannelId(channel_id) for channel_id in body.channel_ids], subscription, stores=context.stores
     )
     context.note(channel_ids=list(body.channel_ids))
-    return FollowResponse(items=[result_response(request, context) for request in requested])
+    return FollowResponse(items=[result_response(request, context) for request in requested_channels])
 
 
 def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse:
@@ -282,7 +282,7 @@ def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse
     )
 
 
-def _joined_response(joined: JoinedList, context: Context) -> JoinedChannelsResponse:
+def _joined_response(joined_list: JoinedList, context: Context) -> JoinedChannelsResponse:
     return JoinedChannelsResponse(
         items=[
             JoinedChannelResponse(
@@ -294,10 +294,12 @@ def _joined_response(joined: JoinedList, context: Context) -> JoinedChannelsResp
                 accounts=list(channel.accounts),
                 listed_at=channel.listed_at,
             )
-            for channel in joined.channels
+            for channel in joined_list.channels
         ],
-        listed_at=joined.listed_at,
+        listed_at=joined_list.listed_at,
         requests=[
-            _response(account.status, context) for account in joined.accounts if account.status is not None
+            _response(account.status, context)
+            for account in joined_list.accounts
+            if account.status is not None
         ],
     )

@@ -231,13 +231,15 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
     Each valid reference becomes a request. When an account has completed the request, its channels are in the
     list of channels. An invalid reference does not affect the others.
     """
-    requested = await follow(
+    requested_channels = await follow(
         [ListedChannel(reference) for reference in body.references],
         Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"references"})),
         stores=context.stores,
     )
-    context.note(references=[str(request.written) for request in requested if request.refused is None])
-    return FollowResponse(items=[result_response(request, context) for request in requested])
+    context.note(
+        references=[str(request.written) for request in requested_channels if request.refused is None]
+    )
+    return FollowResponse(items=[result_response(request, context) for request in requested_channels])
 
 
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)

@@ -229,10 +229,10 @@ async def set_media_quota(
     Media that are already stored are kept.
     """
     context.note(max_bytes=body.max_bytes)
-    changed = await tenants.set_media_quota(
+    changed_tenant = await tenants.set_media_quota(
         tenant_id, body.max_bytes, tenants=context.app.api.tenant_operations
     )
-    return tenant_response(changed, settings=context.app.settings)
+    return tenant_response(changed_tenant, settings=context.app.settings)
 
 
 @area.put("/tenants/{tenant_id}/budget", scope=KeyScope.OPERATE, example=EXAMPLE)
@@ -244,10 +244,10 @@ async def set_tenant_budget(
     The operator pays the providers, so only the operator sets it.
     """
     context.note(micro=body.micro, tokens=body.tokens)
-    changed = await tenants.set_budget(
+    changed_tenant = await tenants.set_budget(
         tenant_id, micro=body.micro, tokens=body.tokens, tenants=context.app.api.tenant_operations
     )
-    return tenant_response(changed, settings=context.app.settings)
+    return tenant_response(changed_tenant, settings=context.app.settings)
 
 
 def tenants_response(page: TenantPage, *, settings: Settings) -> TenantsResponse:

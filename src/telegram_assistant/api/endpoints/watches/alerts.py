@@ -19,7 +19,7 @@ from telegram_assistant.api.schemas import (
     write_moment_cursor,
 )
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.watches.alert_response import AlertResponse, alert_response
+from telegram_assistant.features.watches.alert_schema import AlertResponse, alert_response
 from telegram_assistant.features.watches.alerts import newest_alerts, see_alerts
 
 area = Area("Alerts", "What watches have found. A post's text is shown as the tenant sees it now.")

@@ -238,10 +238,10 @@ async def change_watch(context: Context, watch_id: WatchId, body: WatchRequest) 
     """Replace a watch. Its alerts stay; from now on it looks for what the request says."""
     context.note(name=body.name, kind=body.kind)
     zone = ZoneInfo(body.zone)
-    changed = await watches.change_watch(
+    changed_watch = await watches.change_watch(
         watch_id, body.name, body.target(), body.options(), stores=context.stores, now=context.now, zone=zone
     )
-    return watch_response(changed)
+    return watch_response(changed_watch)
 
 
 @area.post(

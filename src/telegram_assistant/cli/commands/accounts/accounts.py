@@ -134,8 +134,8 @@ def _print_risks(accounts: Sequence[tuple[AccountResponse, str]]) -> None:
     if not accounts:
         console.print("There are no accounts. `tga accounts login` adds one.")
     for account, tenant in accounts:
-        whose = f" of {escape(tenant)}" if tenant else ""
-        about = f"account {account.number}{whose} ({account.phone or 'no phone'})"
+        owner_note = f" of {escape(tenant)}" if tenant else ""
+        about = f"account {account.number}{owner_note} ({account.phone or 'no phone'})"
         risk_word = f"[{COLOURS[account.risk]}]{account.risk}[/]"
         console.print(f"{about}, reads {account.channels} channels: {risk_word}")
         for reason in account.reasons:

@@ -85,25 +85,27 @@ async def request_channels(
 ) -> list[RequestedChannel]:
     """Requests channels in batches, with a progress bar."""
     stores = assembled.tenant(tenant_id)
-    requested: list[RequestedChannel] = []
-    with _bar("requesting channels", len(listed_channels), hidden=len(listed_channels) <= BATCH) as progress:
+    requested_channels: list[RequestedChannel] = []
+    with _bar(
+        "requesting channels", len(listed_channels), is_hidden=len(listed_channels) <= BATCH
+    ) as progress:
         for start in range(0, len(listed_channels), BATCH):
-            requested += await import_channels(
+            requested_channels += await import_channels(
                 listed_channels[start : start + BATCH], subscription, stores=stores
             )
-            progress.update(progress.task_ids[0], completed=len(requested))
-    return requested
+            progress.update(progress.task_ids[0], completed=len(requested_channels))
+    return requested_channels
 
 
 async def wait_for(
-    assembled: App, tenant_id: TenantId, requested: Sequence[RequestedChannel], seconds: int
+    assembled: App, tenant_id: TenantId, requested_channels: Sequence[RequestedChannel], seconds: int
 ) -> RequestReport:
     """Waits until the requests are answered, or until this time has passed, and returns their outcome."""
     requests = assembled.tenant(tenant_id).requests
-    waiting = {channel.request_id for channel in requested if channel.request_id is not None}
+    waiting = {channel.request_id for channel in requested_channels if channel.request_id is not None}
     statuses: dict[UUID, RequestStatus] = {}
     deadline = asyncio.get_running_loop().time() + seconds
-    with _bar("looking for channels", len(waiting), hidden=not waiting) as progress:
+    with _bar("looking for channels", len(waiting), is_hidden=not waiting) as progress:
         while True:
             latest = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
             statuses |= {status.request.request_id: status for status in latest}
@@ -114,7 +116,7 @@ async def wait_for(
             await asyncio.sleep(0.2 if len(waiting) <= MAX_LINES else 2.0)
     zone = ZoneInfo(assembled.settings.telemetry.time_zone)
     return RequestReport(
-        requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone
+        requested_channels, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone
     )
 
 
@@ -266,14 +268,14 @@ def _print_summary(report: RequestReport) -> None:
     console.print("`tga channels requests` shows each of them.")
 
 
-def _bar(what: str, total: int, *, hidden: bool) -> Progress:
+def _bar(what: str, total: int, *, is_hidden: bool) -> Progress:
     progress = Progress(
         TextColumn(what),
         BarColumn(),
         MofNCompleteColumn(),
         console=complaints,
         transient=True,
-        disable=hidden or not complaints.is_terminal,
+        disable=is_hidden or not complaints.is_terminal,
     )
     progress.add_task("", total=total)
     return progress

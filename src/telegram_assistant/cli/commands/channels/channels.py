@@ -20,7 +20,7 @@ from telegram_assistant.api.endpoints.channels.channels import (
 from telegram_assistant.api.endpoints.channels.coverage import CoverageResponse, list_coverage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
-from telegram_assistant.cli.commands.channels.channel_activity import show_channel
+from telegram_assistant.cli.commands.channels.channel import show_channel
 from telegram_assistant.cli.commands.channels.channel_record import show_record
 from telegram_assistant.cli.commands.channels.channel_requests import (
     RequestReport,
@@ -91,7 +91,7 @@ def add(
     print_report(
         with_app(
             lambda assembled: _request(
-                assembled, tenant, listed_channels, subscription, joined=joined, wait=wait
+                assembled, tenant, listed_channels, subscription, all_joined=joined, wait=wait
             )
         )
     )
@@ -119,7 +119,7 @@ def import_list(
     print_report(
         with_app(
             lambda assembled: _request(
-                assembled, tenant, read_list(text), subscription, joined=False, wait=wait
+                assembled, tenant, read_list(text), subscription, all_joined=False, wait=wait
             )
         )
     )
@@ -308,16 +308,18 @@ async def _request(
     listed_channels: Sequence[ListedChannel],
     subscription: Subscription,
     *,
-    joined: bool,
+    all_joined: bool,
     wait: int,
 ) -> RequestReport:
     chosen_tenant = await tenant_named(assembled, tenant)
-    requested = await request_channels(assembled, chosen_tenant.tenant_id, listed_channels, subscription)
-    if joined:
-        requested.append(
+    requested_channels = await request_channels(
+        assembled, chosen_tenant.tenant_id, listed_channels, subscription
+    )
+    if all_joined:
+        requested_channels.append(
             await follow_joined(subscription, requests=assembled.tenant(chosen_tenant.tenant_id).requests)
         )
-    accepted = [str(request.written) for request in requested if request.refused is None]
+    accepted = [str(request.written) for request in requested_channels if request.refused is None]
     await record_change(
         assembled,
         chosen_tenant.tenant_id,
@@ -326,7 +328,7 @@ async def _request(
         references=accepted[:MAX_RECORDED],
         count=len(accepted),
     )
-    return await wait_for(assembled, chosen_tenant.tenant_id, requested, wait)
+    return await wait_for(assembled, chosen_tenant.tenant_id, requested_channels, wait)
 
 
 async def _find_channel(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:

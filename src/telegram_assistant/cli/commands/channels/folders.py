@@ -63,7 +63,7 @@ def add(
         system, number = assembled.system, None if account is None else AccountId(account)
         chosen_tenant = await tenant_named(assembled, tenant)
         requests = assembled.tenant(chosen_tenant.tenant_id).requests
-        requested = await follow_folder(
+        requested_channel = await follow_folder(
             title,
             tenant=chosen_tenant,
             account_id=number,
@@ -72,7 +72,7 @@ def add(
             requests=requests,
         )
         await record_change(assembled, chosen_tenant.tenant_id, "follow_folder", "/folders", title=title)
-        return await wait_for(assembled, chosen_tenant.tenant_id, [requested], wait)
+        return await wait_for(assembled, chosen_tenant.tenant_id, [requested_channel], wait)
 
     print_report(with_app(request_folder))
 

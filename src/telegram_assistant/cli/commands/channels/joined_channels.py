@@ -96,7 +96,7 @@ def pick_joined(
 
     async def request_channels(assembled: App) -> RequestReport:
         chosen_tenant = await tenant_named(assembled, tenant)
-        requested = await follow_picked(
+        requested_channels = await follow_picked(
             [ChannelId(channel_id) for channel_id in channel_ids],
             subscription,
             stores=assembled.tenant(chosen_tenant.tenant_id),
@@ -108,7 +108,7 @@ def pick_joined(
             "/channels/joined/follow",
             channel_ids=list(channel_ids),
         )
-        return await wait_for(assembled, chosen_tenant.tenant_id, requested, wait)
+        return await wait_for(assembled, chosen_tenant.tenant_id, requested_channels, wait)
 
     print_report(with_app(request_channels))
 

@@ -191,20 +191,20 @@ async def _receiver_names(stores: TenantStores) -> dict[UUID, str]:
     return {receiver.receiver_id: receiver.name for receiver in await list_receivers(stores=stores)}
 
 
-def _print_plan(chosen: DigestPlanResponse, *, names: Mapping[UUID, str]) -> None:
-    if not chosen.times:
+def _print_plan(plan_response: DigestPlanResponse, *, names: Mapping[UUID, str]) -> None:
+    if not plan_response.times:
         console.print("No digests come. Choose times with: tga digest set-plan --at 08:00")
         return
     days = (
         "every day"
-        if EVERY_DAY.issubset(chosen.weekdays)
-        else "on days " + ", ".join(map(str, chosen.weekdays))
+        if EVERY_DAY.issubset(plan_response.weekdays)
+        else "on days " + ", ".join(map(str, plan_response.weekdays))
     )
     console.print(
-        f"Digests come at {', '.join(chosen.times)} ({chosen.zone}), {days}, "
-        f"{chosen.length.stories} stories at most."
+        f"Digests come at {', '.join(plan_response.times)} ({plan_response.zone}), {days}, "
+        f"{plan_response.length.stories} stories at most."
     )
-    receivers = ", ".join(names[receiver] for receiver in chosen.receivers if receiver in names)
+    receivers = ", ".join(names[receiver] for receiver in plan_response.receivers if receiver in names)
     console.print(
         Text(f"They wait on the page and go to {receivers}." if receivers else "They wait on the page.")
     )

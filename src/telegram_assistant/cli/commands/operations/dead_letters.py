@@ -97,14 +97,14 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
     """Send dead letters back to the stage that failed, and to no other."""
 
     async def send(assembled: App) -> int:
-        chosen = await _choose_letters(assembled, numbers, stage)
-        for number in chosen:
+        chosen_numbers = await _choose_letters(assembled, numbers, stage)
+        for number in chosen_numbers:
             partitions = assembled.settings.streams.partitions
             await dead_letters.replay(
                 number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions
             )
             await record_operation(assembled, "replay_dead_letter", f"/dead-letters/{number}")
-        return len(chosen)
+        return len(chosen_numbers)
 
     console.print(f"{with_app(send)} sent back to their stage.")
 
@@ -114,11 +114,11 @@ def discard(numbers: Numbers = None, stage: OfStage = None) -> None:
     """Discard dead letters. Their posts stay as they are and are not announced again."""
 
     async def discard_all(assembled: App) -> int:
-        chosen = await _choose_letters(assembled, numbers, stage)
-        for number in chosen:
+        chosen_numbers = await _choose_letters(assembled, numbers, stage)
+        for number in chosen_numbers:
             await dead_letters.discard(number, letters=assembled.api.dead_letters, redis=assembled.redis)
             await record_operation(assembled, "discard_dead_letter", f"/dead-letters/{number}")
-        return len(chosen)
+        return len(chosen_numbers)
 
     console.print(f"{with_app(discard_all)} discarded.")
 

@@ -58,11 +58,11 @@ def demo(
             return
         with _StepList() if console.is_terminal else _StepLines() as steps:
 
-            def announce(opened: OpenDemo) -> None:
+            def announce(open_demo: OpenDemo) -> None:
                 steps.close()
-                _announce(opened)
+                _announce(open_demo)
                 if not no_browser and _has_screen():
-                    threading.Thread(target=webbrowser.open, args=(opened.login,), daemon=True).start()
+                    threading.Thread(target=webbrowser.open, args=(open_demo.login,), daemon=True).start()
 
             asyncio.run(
                 run_demo(
@@ -90,14 +90,16 @@ def _remove(place: Path) -> None:
         console.print(f"Removed the demo in {place}.")
 
 
-def _announce(opened: OpenDemo) -> None:
-    console.print(f"\nOpen [bold]{opened.login}[/]  (it works once; Ctrl-C stops the demo)", soft_wrap=True)
-    console.print(f"API: {opened.address}docs  key: {opened.key}")
+def _announce(open_demo: OpenDemo) -> None:
+    console.print(
+        f"\nOpen [bold]{open_demo.login}[/]  (it works once; Ctrl-C stops the demo)", soft_wrap=True
+    )
+    console.print(f"API: {open_demo.address}docs  key: {open_demo.key}")
     console.print(
         "Posts are invented and keep arriving; older ones are read in the background. "
         "`tga demo --remove` deletes everything."
     )
-    for note in opened.notes:
+    for note in open_demo.notes:
         console.print(f"{words_of(note)}.")
 
 

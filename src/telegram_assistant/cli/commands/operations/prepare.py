@@ -24,11 +24,11 @@ def prepare(
     Those that exist stay; those in the environment are taken over.
     """
     try:
-        written = prepare_secrets(folder, database=database, environ=os.environ)
+        written_names = prepare_secrets(folder, database=database, environ=os.environ)
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
     for sentence in unknown_names(
         os.environ, in_file=os.environ.keys()
     ):  # of .env, which no other container sees as a whole
         complaints.print(f"[yellow]warning[/] {escape(sentence)}", soft_wrap=True)
-    console.print(f"written: {', '.join(written)}" if written else "all secrets exist")
+    console.print(f"written: {', '.join(written_names)}" if written_names else "all secrets exist")

@@ -20,7 +20,7 @@ from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild
 from telegram_assistant.vectors.index import VectorIndex
-from telegram_assistant.vectors.opening import Used, open_vectors, place_of
+from telegram_assistant.vectors.opening import VectorLocation, choose_location, open_vectors
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Rebuild indexes from PostgreSQL."
@@ -45,7 +45,7 @@ def vectors() -> None:
     """
 
     async def work(assembled: App) -> Rebuild:
-        if place_of(assembled.settings.vectors) is Used.OFF:
+        if choose_location(assembled.settings.vectors) is VectorLocation.OFF:
             raise Rejected(Reason("vectors_off", "vectors are off: set QDRANT_URL or VECTORS_DIR"))
         async with AsyncExitStack() as stack:
             return await _rebuild(assembled, Projection.VECTORS, _rebuild_vectors_here(assembled, stack))

@@ -89,20 +89,20 @@ def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped 
 async def _measure(assembled: App) -> StagesResponse:
     partitions = assembled.settings.streams.partitions
     states = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions)
-    unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
+    unknown_groups = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
     return StagesResponse(
         items=[StageResponse.model_validate(state, from_attributes=True) for state in states],
         on_their_way=await count_waiting_revisions(outbox=assembled.system.outbox),
         unknown_groups=[
-            UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown
+            UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown_groups
         ],
     )
 
 
 def _print_stages(response: StagesResponse) -> None:
     console.print(_table(response))
-    for unknown in response.unknown_groups:
-        group = UnknownGroup(unknown.stream, unknown.group)
+    for unknown_group in response.unknown_groups:
+        group = UnknownGroup(unknown_group.stream, unknown_group.group)
         console.print(f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True)
 
 

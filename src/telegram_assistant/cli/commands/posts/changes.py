@@ -121,18 +121,18 @@ def _print_change(change: QuietChangeResponse, zone: ZoneInfo) -> None:
         body.append("(the text is the same: a picture, a file or a link changed)", style="dim")
     else:
         for place, piece in enumerate(change.difference):
-            begins, ends = MARKS[piece.change]
-            text = _shorten(piece, first=place == 0, last=place == len(change.difference) - 1)
-            body.append(f"{begins}{text}{ends}", style=STYLES[piece.change])
+            opening, closing = MARKS[piece.change]
+            text = _shorten(piece, is_first=place == 0, is_last=place == len(change.difference) - 1)
+            body.append(f"{opening}{text}{closing}", style=STYLES[piece.change])
     console.print(body)
     console.print()
 
 
-def _shorten(piece: TextPieceResponse, *, first: bool, last: bool) -> str:
+def _shorten(piece: TextPieceResponse, *, is_first: bool, is_last: bool) -> str:
     """Shortens long unchanged pieces; never shortens a change."""
     text = piece.text
     if piece.change is not PieceChange.SAME or len(text) <= 2 * CONTEXT_CHARACTERS:
         return text
-    head = "" if first else text[:CONTEXT_CHARACTERS]
-    tail = "" if last else text[-CONTEXT_CHARACTERS:]
+    head = "" if is_first else text[:CONTEXT_CHARACTERS]
+    tail = "" if is_last else text[-CONTEXT_CHARACTERS:]
     return f"{head} … {tail}"

@@ -143,11 +143,13 @@ def _print_stories(stories_response: StoriesResponse, *, days: float) -> None:
     for story in stories_response.items:
         console.print(_headline(story))
         if story.state_at is not None:
-            changed = f"  changed {story.state_at.astimezone(zone):%Y-%m-%d %H:%M}; before: {story.before}"
-            console.print(Text(changed, style="dim"))
+            change_note = (
+                f"  changed {story.state_at.astimezone(zone):%Y-%m-%d %H:%M}; before: {story.before}"
+            )
+            console.print(Text(change_note, style="dim"))
         names = story.channels
-        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        console.print(Text(f"  {story.posts} posts in {', '.join(names[:MAX_NAMES])}{more}"))
+        more_channels = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        console.print(Text(f"  {story.posts} posts in {', '.join(names[:MAX_NAMES])}{more_channels}"))
         first = f"  first seen {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M} in {names[0]}"
         console.print(Text(f"{first}  tga stories {story.story_id}", style="dim"))
         console.print()

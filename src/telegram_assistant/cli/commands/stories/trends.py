@@ -36,21 +36,21 @@ def trends(
             now - timedelta(hours=hours), stores=assembled.tenant(chosen_tenant.tenant_id), now=now
         )
 
-    recent = with_app(look, needs_redis=False)
+    recent_trends = with_app(look, needs_redis=False)
     if as_json:
-        print_json(trends_response(recent))
+        print_json(trends_response(recent_trends))
     else:
-        _print_trends(recent, hours)
+        _print_trends(recent_trends, hours)
 
 
-def _print_trends(recent: Trends, hours: int) -> None:
-    if recent.stories:
-        console.print(_stories(recent.stories, zone_here()))
+def _print_trends(recent_trends: Trends, hours: int) -> None:
+    if recent_trends.stories:
+        console.print(_stories(recent_trends.stories, zone_here()))
     else:
         console.print(f"No story was told by five channels within 30 minutes in the last {hours} hours.")
-    if recent.keywords:
-        console.print(_keywords("last hour", recent.keywords))
-    for day in recent.days:
+    if recent_trends.keywords:
+        console.print(_keywords("last hour", recent_trends.keywords))
+    for day in recent_trends.days:
         console.print(_keywords(f"{day.day} UTC", day.trends))
 
 

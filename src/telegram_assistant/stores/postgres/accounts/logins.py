@@ -231,7 +231,7 @@ class Logins:
         return AccountId(number)
 
     async def find_earlier_account(
-        self, attempt_id: UUID, created: AccountId, *, user_id: int, prints: Sequence[bytes]
+        self, attempt_id: UUID, created_account_id: AccountId, *, user_id: int, prints: Sequence[bytes]
     ) -> AccountId:
         """The account that this person had here before, or the one just created.
 
@@ -249,10 +249,10 @@ class Logins:
                 """,
                 user_id,
                 list(prints),
-                created,
+                created_account_id,
             )
             if row is None:
-                return created
+                return created_account_id
             _require_free(row, tenant_id)
             await _log_in_to(connection, attempt_id, row["account_id"])
         return AccountId(row["account_id"])
@@ -334,8 +334,8 @@ def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
         raise Rejected(
             Reason(
                 "number_of_parked_account",
-                "this number is account {account_id}, which is {state}: `tga accounts resume "
-                "{account_id}` resumes it, `tga accounts reset {account_id}` allows a new login",
+                "this number is account {account_id}, which is {state}; resume it, or delete its login "
+                "and log in again",
                 account_id=number,
                 state=state.words,
             )

@@ -120,7 +120,13 @@ class Channels:
             await _register(connection, channel)
 
     async def open_to(
-        self, account_id: AccountId, channel: Channel, access_hash: int, *, joined: bool, read_at: datetime
+        self,
+        account_id: AccountId,
+        channel: Channel,
+        access_hash: int,
+        *,
+        has_joined: bool,
+        read_at: datetime,
     ) -> None:
         """Records that an account can open the channel. The access hash is valid for this account only."""
         async with self._transactions.begin() as connection:
@@ -137,7 +143,7 @@ class Channels:
                 account_id,
                 channel.channel_id,
                 access_hash,
-                joined,
+                has_joined,
                 read_at,
             )
 
@@ -320,16 +326,16 @@ class Followed:
             query = (
                 f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = ANY($1) RETURNING channel_id"
             )
-            changed = sorted(
+            changed_channels = sorted(
                 row["channel_id"]
                 for row in await connection.fetch(query, list(channel_ids), *values_of(subscription))
             )
             if leaves_folder:
                 await connection.execute(
-                    "UPDATE subscriptions SET folder = NULL WHERE channel_id = ANY($1)", changed
+                    "UPDATE subscriptions SET folder = NULL WHERE channel_id = ANY($1)", changed_channels
                 )
-            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
-        return len(changed)
+            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed_channels])
+        return len(changed_channels)
 
     async def leave(self, channel_id: ChannelId) -> bool:
         """Deletes the subscription; the posts stay for other subscribers.

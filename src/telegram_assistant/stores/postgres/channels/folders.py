@@ -162,9 +162,9 @@ class FollowedFolders:
                 folder.folder_id,
                 list(put_in),
             )
-            changed = sorted(row["channel_id"] for row in (*left_rows, *entered_rows))
-            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
-        return len(changed)
+            changed_channels = sorted(row["channel_id"] for row in (*left_rows, *entered_rows))
+            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed_channels])
+        return len(changed_channels)
 
     async def settle(
         self, folder: FollowedFolder, *, title: str, trouble: Reason | None, again_after: timedelta

@@ -188,26 +188,26 @@ class ChannelRecords:
             return tuple(row["story_id"] for row in await connection.fetch(STORIES, since, until))
 
     async def count_posts(
-        self, since: datetime, until: datetime, channels: Sequence[ChannelId]
+        self, since: datetime, until: datetime, channel_ids: Sequence[ChannelId]
     ) -> tuple[CountedPosts, ...]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(COUNTS, since, until, list(channels))
+            rows = await connection.fetch(COUNTS, since, until, list(channel_ids))
         return tuple(CountedPosts(**row) for row in rows)
 
     async def find_corrections(
-        self, since: datetime, until: datetime, channels: Sequence[ChannelId]
+        self, since: datetime, until: datetime, channel_ids: Sequence[ChannelId]
     ) -> tuple[tuple[PostId, str], ...]:
         """Own posts with a word of a correction, and their texts."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(MAYBE_CORRECTIONS, since, until, list(channels))
+            rows = await connection.fetch(MAYBE_CORRECTIONS, since, until, list(channel_ids))
         return tuple((_post_id(row), row["text"]) for row in rows)
 
     async def find_edits(
-        self, since: datetime, until: datetime, channels: Sequence[ChannelId]
+        self, since: datetime, until: datetime, channel_ids: Sequence[ChannelId]
     ) -> tuple[PostId, ...]:
         """The posts of edits that changed what a post says, one for each edit."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(EDITS, since, until, list(channels))
+            rows = await connection.fetch(EDITS, since, until, list(channel_ids))
         return tuple(map(_post_id, rows))
 
     async def keep(self, records: Sequence[ChannelRecord], posts: Sequence[RecordedPost]) -> None:
@@ -225,10 +225,10 @@ class ChannelRecords:
                 [post.other and post.other.message_id for post in posts],
             )
 
-    async def some(self, channels: Collection[ChannelId] | None = None) -> dict[ChannelId, ChannelRecord]:
+    async def some(self, channel_ids: Collection[ChannelId] | None = None) -> dict[ChannelId, ChannelRecord]:
         """The records of these channels, or of all; channels that were not counted yet have none."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(RECORDS, None if channels is None else list(channels))
+            rows = await connection.fetch(RECORDS, None if channel_ids is None else list(channel_ids))
         return {ChannelId(row["channel_id"]): _record(row) for row in rows}
 
     async def with_posts(

@@ -203,10 +203,10 @@ class Schedule:
 
         Five failures in a row park the channel, with the reason.
         """
-        pause, parked = pause_after(failures_before + 1)
+        pause, is_parked = pause_after(failures_before + 1)
         async with self._transactions.begin() as connection:
             await connection.execute(
-                FAIL, channel_id, lease_epoch, now + pause, dump_reason(why) if parked else None
+                FAIL, channel_id, lease_epoch, now + pause, dump_reason(why) if is_parked else None
             )
         return now + pause
 

@@ -71,7 +71,7 @@ class PersonInterests:
         return status == "INSERT 0 1"
 
     async def say(
-        self, posts: Sequence[PostId], feedback: Feedback, *, headline: str, topics: Sequence[str]
+        self, post_ids: Sequence[PostId], feedback: Feedback, *, headline: str, topics: Sequence[str]
     ) -> tuple[str, ...]:
         """Saves the person's feedback about the story of these posts, and learns the topics. Repeated
         feedback counts once.
@@ -80,30 +80,30 @@ class PersonInterests:
         """
         async with self._transactions.begin() as connection:
             if earlier_feedback := await connection.fetchrow(
-                f"SELECT f.topics {OF_POSTS}", *_columns_of(posts, feedback)
+                f"SELECT f.topics {OF_POSTS}", *_columns_of(post_ids, feedback)
             ):
                 return tuple(earlier_feedback["topics"])
             if feedback.opposite:
-                await _take_back(connection, posts, feedback.opposite)
+                await _take_back(connection, post_ids, feedback.opposite)
             learnt = [await connection.fetchval(LEARN, topic, feedback.step, headline) for topic in topics]
             await connection.execute(
                 "INSERT INTO feedback (channel_id, message_id, feedback, headline, topics) "
                 "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-                posts[0].channel_id,
-                posts[0].message_id,
+                post_ids[0].channel_id,
+                post_ids[0].message_id,
                 feedback,
                 headline,
                 learnt_topics := [topic for topic in learnt if topic is not None],
             )
         return tuple(learnt_topics)
 
-    async def take_back(self, posts: Sequence[PostId], feedback: Feedback) -> bool:
+    async def take_back(self, post_ids: Sequence[PostId], feedback: Feedback) -> bool:
         """Forgets what the person said about the story of these posts, and what was learnt from it.
 
         Returns False if they did not say it.
         """
         async with self._transactions.begin() as connection:
-            return await _take_back(connection, posts, feedback)
+            return await _take_back(connection, post_ids, feedback)
 
     async def remove(self, topic: str) -> bool:
         async with self._transactions.begin() as connection:
@@ -156,9 +156,9 @@ what has faded since is not subtracted.
 """
 
 
-async def _take_back(connection: Connection, posts: Sequence[PostId], feedback: Feedback) -> bool:
+async def _take_back(connection: Connection, post_ids: Sequence[PostId], feedback: Feedback) -> bool:
     rows = await connection.fetch(
-        f"DELETE {OF_POSTS} RETURNING f.topics, f.said_at", *_columns_of(posts, feedback)
+        f"DELETE {OF_POSTS} RETURNING f.topics, f.said_at", *_columns_of(post_ids, feedback)
     )
     for row in rows:
         await connection.execute(
@@ -172,8 +172,12 @@ async def _take_back(connection: Connection, posts: Sequence[PostId], feedback: 
     return bool(rows)
 
 
-def _columns_of(posts: Sequence[PostId], feedback: Feedback) -> tuple[list[int], list[int], str]:
-    return [post.channel_id for post in posts], [post.message_id for post in posts], feedback
+def _columns_of(post_ids: Sequence[PostId], feedback: Feedback) -> tuple[list[int], list[int], str]:
+    return (
+        [post_id.channel_id for post_id in post_ids],
+        [post_id.message_id for post_id in post_ids],
+        feedback,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class PersonChoices:
     def __init__(self, transactions: PersonTransactions) -> None:
         self._transactions = transactions
 
-    async def save(self, posts: Sequence[PostId]) -> None:
+    async def save(self, post_ids: Sequence[PostId]) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -67,17 +67,17 @@ class PersonChoices:
                     WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id)
                 ON CONFLICT DO NOTHING
                 """,
-                [post.channel_id for post in posts],
-                [post.message_id for post in posts],
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
 
-    async def unsave(self, posts: Sequence[PostId]) -> None:
+    async def unsave(self, post_ids: Sequence[PostId]) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "DELETE FROM saved_posts WHERE (channel_id, message_id) IN (SELECT * "
                 "FROM unnest($1::bigint[], $2::bigint[]))",
-                [post.channel_id for post in posts],
-                [post.message_id for post in posts],
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
 
     async def mutes(self) -> Mutes:

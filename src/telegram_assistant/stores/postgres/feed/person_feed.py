@@ -252,11 +252,13 @@ class Reading:
             min(row["posts"], MAX_TALLIED), row["copies"], row["ads"], is_partial=row["posts"] > MAX_TALLIED
         )
 
-    async def some(self, posts: Sequence[PostId]) -> tuple[ReadingPost, ...]:
+    async def some(self, post_ids: Sequence[PostId]) -> tuple[ReadingPost, ...]:
         """Those of these posts that the tenant sees, in this order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                SOME, [post.channel_id for post in posts], [post.message_id for post in posts]
+                SOME,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return tuple(_reading_post(row) for row in rows)
 

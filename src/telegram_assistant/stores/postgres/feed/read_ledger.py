@@ -97,6 +97,6 @@ class ReadLedger:
 
 
 async def _record_change(connection: Connection, query: str, *arguments: object) -> int:
-    changed = await connection.fetchval(query, *arguments) or 0
+    changed_count = await connection.fetchval(query, *arguments) or 0
     await connection.execute(FORGET)
-    return changed
+    return changed_count

@@ -191,11 +191,13 @@ class MediaUpkeep:
             status = await connection.execute(COUNT)
         return int(status.rpartition(" ")[2])
 
-    async def list_skipped(self, rules: MediaRules, *, most: int = MAX_AT_ONCE) -> tuple[SkippedFile, ...]:
+    async def list_skipped(
+        self, rules: MediaRules, *, max_files: int = MAX_AT_ONCE
+    ) -> tuple[SkippedFile, ...]:
         """Files skipped for a reason that may no longer hold, the newest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, most
+                RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, max_files
             )
         return tuple(_skipped_file_of(dict(row)) for row in rows)
 

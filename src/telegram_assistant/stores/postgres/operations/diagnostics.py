@@ -287,7 +287,9 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
 async def _schema(connection: Connection, wanted_roles: frozenset[str]) -> list[Finding]:
     missing = [role for role in sorted(wanted_roles) if not await may_take(connection, role)]
     if missing:
-        reason = Reason("login_lacks_roles", "the login may not act as {roles}", roles=", ".join(missing))
+        reason = Reason(
+            "login_lacks_roles", "the login is not allowed to act as {roles}", roles=", ".join(missing)
+        )
         return [bad(f"{SUBJECT} roles", reason, remedy=MIGRATE)]
     schema = await load_schema(connection, role=min(wanted_roles - {TENANT}))
     if schema.is_behind:

@@ -73,7 +73,7 @@ class Members:
             for row in rows
         )
 
-    async def set_role(self, member: UUID, role: MemberRole, *, session: str) -> bool | None:
+    async def set_role(self, member_id: UUID, role: MemberRole, *, session: str) -> bool | None:
         """Returns False if there is no such member, or the tenant would have no owner left; None if `session`
         is not an owner's.
 
@@ -81,12 +81,12 @@ class Members:
         """
         async with self._transactions.begin() as connection:
             is_changed: bool | None = await connection.fetchval(
-                "SELECT set_member_role($1, $2, $3)", session, member, role.value
+                "SELECT set_member_role($1, $2, $3)", session, member_id, role.value
             )
         return is_changed
 
     async def remove(
-        self, member: UUID, *, session: str, keep_feeds: bool = False, keep_receivers: bool = False
+        self, member_id: UUID, *, session: str, keep_feeds: bool = False, keep_receivers: bool = False
     ) -> bool | None:
         """As above.
 
@@ -95,14 +95,14 @@ class Members:
         """
         async with self._transactions.begin() as connection:
             is_removed: bool | None = await connection.fetchval(
-                "SELECT remove_member($1, $2, $3, $4)", session, member, keep_feeds, keep_receivers
+                "SELECT remove_member($1, $2, $3, $4)", session, member_id, keep_feeds, keep_receivers
             )
         return is_removed
 
-    async def things(self, member: UUID) -> tuple[MemberThing, ...]:
+    async def things(self, member_id: UUID) -> tuple[MemberThing, ...]:
         """The things that the member has made here and that let somebody in, or send something out."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT * FROM things_of_member($1)", member)
+            rows = await connection.fetch("SELECT * FROM things_of_member($1)", member_id)
         return tuple(
             MemberThing(ThingKind(row["kind"]), row["name"], row["detail"], row["created_at"]) for row in rows
         )
@@ -127,7 +127,7 @@ class Members:
             rows = await connection.fetch("SELECT * FROM open_invitations()")
         return tuple(Invitation(**{**dict(row), "role": MemberRole(row["role"])}) for row in rows)
 
-    async def withdraw(self, invitation: UUID) -> bool:
+    async def withdraw(self, invitation_id: UUID) -> bool:
         """Returns False if there is no such open invitation."""
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT withdraw_invitation($1)", invitation))
+            return bool(await connection.fetchval("SELECT withdraw_invitation($1)", invitation_id))

@@ -166,15 +166,15 @@ class People:
             )
         return ended_count
 
-    async def set_preferences(self, token: str, chosen: Preferences) -> None:
+    async def set_preferences(self, token: str, preferences: Preferences) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "SELECT set_preferences($1, $2, $3, $4, $5)",
                 token,
-                chosen.language,
-                chosen.zone,
-                chosen.theme.value,
-                chosen.feed_order.value,
+                preferences.language,
+                preferences.zone,
+                preferences.theme.value,
+                preferences.feed_order.value,
             )
 
     async def exist(self) -> bool:

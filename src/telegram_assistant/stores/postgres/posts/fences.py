@@ -35,7 +35,7 @@ async def holds_poll_lease(
     *,
     completion: tuple[datetime, datetime, datetime] | None,
     rhythm: Rhythm | None,
-    rechecked: bool,
+    is_rechecked: bool,
 ) -> bool:
     """Whether the channel may be written under this epoch of its lease.
 
@@ -47,7 +47,7 @@ async def holds_poll_lease(
         else (None,) * 5
     )
     updated = await connection.execute(
-        FENCE_POLL, channel_id, lease_epoch, *(completion or (None,) * 3), *observed, rechecked
+        FENCE_POLL, channel_id, lease_epoch, *(completion or (None,) * 3), *observed, is_rechecked
     )
     return updated == "UPDATE 1"
 

@@ -48,15 +48,15 @@ class ChannelHabits:
             return tuple(ChannelId(row["channel_id"]) for row in await connection.fetch(DUE, weekday))
 
     async def recent_texts(
-        self, since: datetime, channels: Sequence[ChannelId]
+        self, since: datetime, channel_ids: Sequence[ChannelId]
     ) -> dict[ChannelId, tuple[str, ...]]:
         """The edges of each channel's newest posts, without forwards."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(RECENT, since, list(channels))
-        texts: dict[ChannelId, list[str]] = {channel_id: [] for channel_id in channels}
+            rows = await connection.fetch(RECENT, since, list(channel_ids))
+        texts: dict[ChannelId, list[str]] = {channel_id: [] for channel_id in channel_ids}
         for row in rows:
             texts[ChannelId(row["channel_id"])].append(row["text"])
-        return {channel_id: tuple(recent) for channel_id, recent in texts.items()}
+        return {channel_id: tuple(channel_texts) for channel_id, channel_texts in texts.items()}
 
     async def keep(self, habits: Mapping[ChannelId, Sequence[int]]) -> int:
         """Replaces the habits of these channels. Returns for how many they changed."""

@@ -356,7 +356,7 @@ async def _is_ours(
                 lease_epoch,
                 completion=(ends.started_at, page.read_at, ends.next_poll_at) if ends else None,
                 rhythm=ends.rhythm if ends else None,
-                rechecked=ends is not None and ends.rechecked,
+                is_rechecked=ends is not None and ends.rechecked,
             )
 
 

@@ -29,15 +29,15 @@ class Derived:
     """The keys of what may be names in the text, the same in both alphabets."""
 
 
-def derived_of(stored: StoredPost) -> Derived:
+def derived_of(stored_post: StoredPost) -> Derived:
     """Everything that the word index keeps. Names take most of the time."""
-    return replace(derived_without_names(stored), names=keys_in(stored.post.text))
+    return replace(derived_without_names(stored_post), names=keys_in(stored_post.post.text))
 
 
-def derived_without_names(stored: StoredPost) -> Derived:
-    post = stored.post
+def derived_without_names(stored_post: StoredPost) -> Derived:
+    post = stored_post.post
     urls = urls_of(post.text, post.entities)
-    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
+    return Derived(post, stored_post.revision, language_of(post.text), urls, has_of(files_of(post), urls))
 
 
 class Posts:

@@ -55,7 +55,9 @@ class FeedPosts:
         """Those of these posts that the tenant sees and that are not deleted."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                LOAD, [post.channel_id for post in post_ids], [post.message_id for post in post_ids]
+                LOAD,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         grouped = groupby(
             rows, key=lambda row: PostId(ChannelId(row["channel_id"]), MessageId(row["wanted"]))
@@ -66,10 +68,10 @@ class FeedPosts:
         """Whether a post that a feed of a watch, folder or saved search has listed still belongs there,
         be it behind newer ones.
         """
-        messages = [part.message_id for part in post.parts]
+        message_ids = [part.message_id for part in post.parts]
         async with self._transactions.begin() as connection:
             is_covered: bool = await connection.fetchval(
-                IS_COVERED, kind.value, subject, post.post_id.channel_id, messages
+                IS_COVERED, kind.value, subject, post.post_id.channel_id, message_ids
             )
         return is_covered
 

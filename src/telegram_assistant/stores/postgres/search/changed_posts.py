@@ -45,7 +45,7 @@ class ChangedPosts:
         return frozenset(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows)
 
     async def find_deleted(
-        self, words: str, limits: SearchFilters, *, before: SearchPosition, most: int = MAX_MATCHES
+        self, words: str, limits: SearchFilters, *, before: SearchPosition, max_rows: int = MAX_MATCHES
     ) -> DeletedMatches:
         """Deleted posts older than `before`. Of `limits`, channels, time and languages count."""
         async with self._transactions.begin() as connection:
@@ -59,7 +59,7 @@ class ChangedPosts:
                 before.message_id,
                 list(limits.languages) or None,
                 MAX_DELETIONS,
-                most,
+                max_rows,
             )
         matches = tuple(
             Match(
@@ -74,7 +74,7 @@ class ChangedPosts:
             if row["channel_id"] is not None
         )
         continues_at = (
-            SearchPosition(matches[-1].posted_at, *matches[-1].post_id) if len(matches) == most else None
+            SearchPosition(matches[-1].posted_at, *matches[-1].post_id) if len(matches) == max_rows else None
         )
         return DeletedMatches(matches, continues_at, rows[0]["back_to"] if rows else None)
 

@@ -163,7 +163,7 @@ class WordSearch:
         before: SearchPosition,
         related: Sequence[RelatedTerm] = (),
         enough: int = 0,
-        most: int = MAX_MATCHES,
+        max_rows: int = MAX_MATCHES,
         budget: timedelta = BUDGET,
     ) -> Matches:
         """Matches older than `before`, newest first. No terms: all posts that pass `limits`.
@@ -195,7 +195,7 @@ class WordSearch:
                 list(limits.tags) or None,
                 list(limits.kinds) or None,
                 limits.with_ads,
-                most,
+                max_rows,
                 budget,
             )
             matches_by_post = {
@@ -305,8 +305,10 @@ class WordSearch:
                 else None
             )
         posts = [stored_post(row) for row in rows]
-        edited = frozenset(post.post.id for post, row in zip(posts, rows, strict=True) if row["is_edited"])
-        return Loaded({post.post.id: post for post in posts}, named_channels, stories, edited)
+        edited_ids = frozenset(
+            post.post.id for post, row in zip(posts, rows, strict=True) if row["is_edited"]
+        )
+        return Loaded({post.post.id: post for post in posts}, named_channels, stories, edited_ids)
 
     async def mark_words(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the matched words, in any of their forms."""

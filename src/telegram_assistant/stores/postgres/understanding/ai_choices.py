@@ -100,13 +100,15 @@ class AiChoices:
             rows = await connection.fetch(CHOOSE, list(channel_ids), policy.value)
         return tuple(_policy(row) for row in rows)
 
-    async def sendable(self, posts: Sequence[PostId]) -> frozenset[PostId]:
+    async def sendable(self, post_ids: Sequence[PostId]) -> frozenset[PostId]:
         """Those of the posts that may be sent to a provider: neither they nor their channels are protected,
         and the policy is `provider`.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                SENDABLE, [post.channel_id for post in posts], [post.message_id for post in posts]
+                SENDABLE,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return frozenset(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows)
 

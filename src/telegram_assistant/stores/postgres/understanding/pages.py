@@ -100,14 +100,14 @@ class LinkedPages:
                 [to_json(facts).decode() for _, _, facts in noted],
             )
 
-    async def select_read(self, posts: Sequence[tuple[PostId, int]]) -> set[PostId]:
+    async def select_read(self, post_revisions: Sequence[tuple[PostId, int]]) -> set[PostId]:
         """The posts whose links were read for exactly this revision."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 READ_FOR,
-                [post.channel_id for post, _ in posts],
-                [post.message_id for post, _ in posts],
-                [revision for _, revision in posts],
+                [post_id.channel_id for post_id, _ in post_revisions],
+                [post_id.message_id for post_id, _ in post_revisions],
+                [revision for _, revision in post_revisions],
             )
         return {PostId(row["channel_id"], row["message_id"]) for row in rows}
 

@@ -44,7 +44,7 @@ async def enter_application(view: TenantView) -> Content | Response:
     try:
         await telegram_setup.enter_application(
             Application(_number(api_id), view.text("api_hash").strip()),
-            at_simulator=_is_at_simulator(view),
+            is_at_simulator=_is_at_simulator(view),
             setup=view.stores.telegram_setup,
             entered_by=view.person.name,
         )
@@ -87,10 +87,10 @@ async def answer_login(view: TenantView) -> Response:
     question = view.text("question")
     if not (question.isascii() and question.isdecimal()):
         raise Rejected(FORM_DAMAGED)
-    login = uuid_of(view.request.path_params["login"])
+    login_id = uuid_of(view.request.path_params["login"])
     with suppress(Conflicting):
-        await logins.answer_login(login, int(question), view.text("answer"), logins=view.stores.logins)
-        subject = f"/setup/login/{login}/answer"
+        await logins.answer_login(login_id, int(question), view.text("answer"), logins=view.stores.logins)
+        subject = f"/setup/login/{login_id}/answer"
         action = AuditedAction(view.person.name, "answer_login", subject, None, {}, view.person.public_id)
         await record_action(action, audit=view.stores.audit)
     return go(view.url("/setup#account"))

@@ -50,8 +50,8 @@ async def show(view: TenantView) -> Content:
 async def add(view: TenantView) -> Response:
     """Names, links, invitations and links to folders, written or in a file."""
     listed = await asyncio.to_thread(read_list, await _read_list(view))
-    requested = await import_channels(listed, _read_options(view), stores=view.stores)
-    accepted = [str(request.written) for request in requested if request.refused is None]
+    requested_channels = await import_channels(listed, _read_options(view), stores=view.stores)
+    accepted = [str(request.written) for request in requested_channels if request.refused is None]
     view.note(references=accepted[:MAX_AUDITED], count=len(accepted))
     return go(view.url("/channels/requests"))
 
@@ -62,14 +62,14 @@ async def add_folder(view: TenantView) -> Response:
         raise Rejected(Reason("folder_title_needed", "write the folder's title as it is in Telegram"))
     account = view.text("account")
     number = int(account) if account.isascii() and account.isdecimal() and len(account) < MAX_DIGITS else None
-    requested = await request_folder(
+    requested_channel = await request_folder(
         title,
         account_id=await joined_channels.find_own_account(number, stores=view.stores),
         subscription=_read_options(view),
         requests=view.stores.requests,
     )
-    if requested.refused is not None:
-        raise Rejected(requested.refused)
+    if requested_channel.refused is not None:
+        raise Rejected(requested_channel.refused)
     view.note(title=title)
     return go(view.url("/channels/requests"))
 
@@ -87,10 +87,10 @@ async def pick(view: TenantView) -> Response:
         picked = [_channel_id(value) for value in view.form.getlist("channel")]
     if not picked:
         raise Rejected(Reason("nothing_picked", "choose at least one channel from the list"))
-    requested = await import_picked(picked, _read_options(view), stores=view.stores)
+    requested_channels = await import_picked(picked, _read_options(view), stores=view.stores)
     view.note(
         channel_ids=[int(channel_id) for channel_id in picked[:MAX_AUDITED]],
-        count=sum(request.refused is None for request in requested),
+        count=sum(request.refused is None for request in requested_channels),
     )
     return go(view.url("/channels/requests"))
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.people.person import FeedOrder
-from telegram_assistant.features.channels.activity import channel_with_activity
+from telegram_assistant.features.channels.channel import channel_with_activity
 from telegram_assistant.features.channels.channels import change_followed, unfollow
 from telegram_assistant.features.channels.coverage import least_fill_time
 from telegram_assistant.features.channels.polling import poll_own

@@ -66,9 +66,9 @@ async def show(view: TenantView) -> Content:
 async def change(view: TenantView) -> Response:
     update = read_update(view)
     channels = await _find_chosen_channels(view)
-    changed = await change_all_followed(channels, update, followed=view.stores.followed)
-    view.note(channels=changed, **audit_facts_of(update))
-    return _back(view, "changed", changed)
+    changed_count = await change_all_followed(channels, update, followed=view.stores.followed)
+    view.note(channels=changed_count, **audit_facts_of(update))
+    return _back(view, "changed", changed_count)
 
 
 async def unfollow(view: TenantView) -> Response:
@@ -158,7 +158,7 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
-def _back(view: TenantView, what: str, count: int) -> Response:
+def _back(view: TenantView, outcome: str, count: int) -> Response:
     return go(
-        own_path(f"{view.url('/channels')}?{view.text('filters')}&{what}={count}", view.url("/channels"))
+        own_path(f"{view.url('/channels')}?{view.text('filters')}&{outcome}={count}", view.url("/channels"))
     )

@@ -11,5 +11,5 @@ async def show(view: TenantView) -> Content:
     if fact not in set(RecordFact):
         raise Missing(PAGE_UNKNOWN)
     channel_id = channel_id_of(str(view.request.path_params["channel"]))
-    behind = await posts_behind_number(channel_id, RecordFact(fact), stores=view.stores)
-    return {"behind": behind, "fact": fact, "max_listed": MAX_LISTED}
+    record_posts = await posts_behind_number(channel_id, RecordFact(fact), stores=view.stores)
+    return {"record_posts": record_posts, "fact": fact, "max_listed": MAX_LISTED}

@@ -38,14 +38,16 @@ async def show(view: TenantView) -> Content:
 
 
 async def show_one(view: TenantView) -> Content:
-    stored = await digests.open_digest(uuid_of(view.request.path_params["digest"]), digests=view.own.digests)
-    return await _digest_content(view, stored)
+    stored_digest = await digests.open_digest(
+        uuid_of(view.request.path_params["digest"]), digests=view.own.digests
+    )
+    return await _digest_content(view, stored_digest)
 
 
 async def _digest_content(
-    view: TenantView, stored: StoredDigest | None, others: Sequence[StoredDigest] = ()
+    view: TenantView, stored_digest: StoredDigest | None, others: Sequence[StoredDigest] = ()
 ) -> Content:
-    stories = stored.digest.stories if stored else ()
+    stories = stored_digest.digest.stories if stored_digest else ()
     plan, opinions, marks, current = await asyncio.gather(
         digests.get_plan(digests=view.own.digests),
         list_feedback(interests=view.own.interests),
@@ -53,10 +55,10 @@ async def _digest_content(
         load_current_stories(stories, stores=view.stores),
     )
     return {
-        "kept": stored,
+        "kept": stored_digest,
         "sections": entry_sections(stories, current, opinions),
         "others": others,
-        "left_out": Counter(stored.digest.checks.reasons) if stored else {},
+        "left_out": Counter(stored_digest.digest.checks.reasons) if stored_digest else {},
         "plan": plan,
         "marks": marks,
         "just_marked": latest_mark(marks, now=view.now),

@@ -105,8 +105,10 @@ async def save(view: TenantView) -> Content | Response:
 async def mark_all_read(view: TenantView) -> Response:
     """Marks what the page has shown and could have shown; what came later stays unread."""
     scope = replace(_scope(view), folder=view.text("folder") or None)
-    marked = await person_feed.mark_all_read(scope, until=moment_of(view.text("snapshot")), own=view.own)
-    return _go_back(view, marked=marked)
+    marked_count = await person_feed.mark_all_read(
+        scope, until=moment_of(view.text("snapshot")), own=view.own
+    )
+    return _go_back(view, marked=marked_count)
 
 
 async def undo(view: TenantView) -> Response:
@@ -133,11 +135,11 @@ async def mute(view: TenantView) -> Response:
     return _go_back(view, "/mutes", **({"muted": channel} if channel and not is_over else {}))
 
 
-async def _show_changed_posts(view: TenantView, posts: list[PostId]) -> Content | Response:
+async def _show_changed_posts(view: TenantView, post_ids: list[PostId]) -> Content | Response:
     """The cards again for a script, the page for everybody else."""
     if not view.is_fragment:
         return _go_back(view)
-    changed_posts = await person_feed.read_posts(posts, own=view.own)
+    changed_posts = await person_feed.read_posts(post_ids, own=view.own)
     entries = person_feed.entries_of(changed_posts, Mutes())
     return {"entries": entries, "shared_stories": await _shared_stories(entries, view)}
 

@@ -36,10 +36,10 @@ async def _state(view: TenantView) -> int:
     return await newest_state(followed=view.stores.followed)
 
 
-def _sentence(number: int, view: TenantView) -> str:
-    if not number:
+def _sentence(new_count: int, view: TenantView) -> str:
+    if not new_count:
         return ""
     words = translator(view.language.value, DOMAIN)
-    if number >= MAX_NEW:
+    if new_count >= MAX_NEW:
         return words.gettext("more than %(number)s new posts") % {"number": MAX_NEW}
-    return words.ngettext("%(number)s new post", "%(number)s new posts", number) % {"number": number}
+    return words.ngettext("%(number)s new post", "%(number)s new posts", new_count) % {"number": new_count}

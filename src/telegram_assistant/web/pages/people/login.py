@@ -182,8 +182,12 @@ def _other_home(view: View) -> str:
     """BASE_URL, if a login must fail here: over plain HTTP under another
     name no browser keeps the cookies of https.
     """
-    web = view.app.settings.web
-    return web.base_url if web.is_https and host_in(view.request.headers.getlist("host")) != web.host else ""
+    web_settings = view.app.settings.web
+    return (
+        web_settings.base_url
+        if web_settings.is_https and host_in(view.request.headers.getlist("host")) != web_settings.host
+        else ""
+    )
 
 
 def _visit(view: View) -> BrowserVisit:

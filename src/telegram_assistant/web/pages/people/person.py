@@ -38,7 +38,7 @@ async def show(view: PersonView) -> Content:
 
 async def set_preferences(view: PersonView) -> Content | Response:
     try:
-        chosen = Preferences(
+        preferences = Preferences(
             language=Language(view.text("language")) if view.text("language") else None,
             zone=check_zone(view.text("zone")) if view.text("zone") else None,
             theme=Theme(view.text("theme")),
@@ -46,7 +46,7 @@ async def set_preferences(view: PersonView) -> Content | Response:
         )
     except ValueError as error:
         raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error
-    await people.set_preferences(chosen, token=view.token, people=view.app.api.people)
+    await people.set_preferences(preferences, token=view.token, people=view.app.api.people)
     return go("/me?saved=preferences")
 
 

@@ -73,11 +73,11 @@ async def open_one(view: TenantView) -> Response:
 
 async def mark_seen(view: TenantView) -> Response:
     """Marks these alerts, or all that the page could have shown, as seen."""
-    chosen = [uuid_of(str(value)) for value in view.form.getlist("alert")]
+    chosen_ids = [uuid_of(str(value)) for value in view.form.getlist("alert")]
     await see_alerts(
-        chosen or None,
+        chosen_ids or None,
         stores=view.stores,
         by=view.person.name,
-        until=view.now if chosen else moment_of(view.text("until")),
+        until=view.now if chosen_ids else moment_of(view.text("until")),
     )
     return go(view.url("/alerts"))

@@ -107,6 +107,11 @@ def stories(world: AlertWorld, count: int, *, first: int = 1) -> Iterator[list[P
         yield [_post(channel, number, _text_of(number, place)) for place, channel in enumerate(channels)]
 
 
+def _is_private(channel_id: int) -> bool:
+    """Its posts come first, so that stories are about something else for those who see them."""
+    return channel_id % 20 == 10
+
+
 def _text_of(number: int, place: int) -> str:
     word, other = WORDS[number % len(WORDS)], WORDS[(number // 7 + place) % len(WORDS)]
     return (
@@ -120,7 +125,8 @@ def _post(channel_id: int, message_id: int, text: str) -> Post:
         channel_id=channel_id,
         message_id=message_id,
         text=text,
-        posted_at=datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=message_id % 60),
+        posted_at=datetime.now(UTC).replace(microsecond=0)
+        + timedelta(seconds=message_id % 60 - 300 * _is_private(channel_id)),
     )
 
 
@@ -152,3 +158,32 @@ async def store_stories(admin: Admin, grouped: Sequence[Sequence[Post]]) -> list
         [post.posted_at for post in posts],
     )
     return [post.id for post in posts]
+
+
+async def slow_writers_down(admin: Admin) -> None:
+    """Every transaction that writes alerts takes a while, so that others meet it."""
+    await admin.execute(
+        """
+        CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN PERFORM pg_sleep(0.02); RETURN NULL; END $$;
+        CREATE TRIGGER rest AFTER INSERT ON alerts FOR EACH STATEMENT EXECUTE FUNCTION rest();
+        """
+    )
+
+
+async def switch_locks_off(admin: Admin) -> None:
+    """For new sessions of this database writers of alerts no longer wait for each other. If that changes
+    nothing, a test of many workers proves nothing.
+    """
+    await admin.execute(
+        """
+        CREATE SCHEMA without_locks;
+        GRANT USAGE ON SCHEMA without_locks TO PUBLIC;
+        CREATE FUNCTION without_locks.pg_advisory_xact_lock(integer, integer) RETURNS void
+            LANGUAGE sql AS '';
+        DO $$ BEGIN
+            EXECUTE format('ALTER DATABASE %I SET search_path = without_locks, pg_catalog, public',
+                current_database());
+        END $$;
+        """
+    )

@@ -129,16 +129,16 @@ async def _cost_of_hot(system: SystemStores, admin: Admin, world: AlertWorld) ->
     grouped = [[first, other] for first, other in zip(*[hot_posts(2 * COSTED + 2)] * 2, strict=True)]
     await store_stories(admin, grouped)
     news, again = [story[0].id for story in grouped], [story[1].id for story in grouped]
-    told = [await _cost(system, admin, post) for post in news]
+    first_costs = [await _cost(system, admin, post) for post in news]
     alerts = await admin.fetchval("SELECT count(*) FROM alerts")
     repeated = [await _cost(system, admin, post) for post in again]
     after = await admin.fetchval("SELECT count(*) FROM alerts")
     return {
-        "ms_per_candidate": round(median(told[1:]) / world.followers, 4),
+        "ms_per_candidate": round(median(first_costs[1:]) / world.followers, 4),
         "ms_per_candidate_again": round(median(repeated[1:]) / world.followers, 4),
         "alerts_per_hot_post": alerts / len(news),
         "alerts_of_second_posts": after - alerts,
-        "hot_posts_cost_ms": [round(cost) for cost in told],
+        "hot_posts_cost_ms": [round(cost) for cost in first_costs],
     }
 
 
@@ -180,9 +180,10 @@ async def _delay_others(
     async with alert_workers(environ, 1):
         await _passing(redis, admin, settings, quiet, 1, seconds=3.0)
         idle = await _passing(redis, admin, settings, quiet, 10_001, seconds=sizes.idle_seconds)
-        hot = asyncio.create_task(_keep_hot(redis, settings, sizes.busy_seconds))
+        news = list(hot_posts(int(sizes.busy_seconds / HOT_EVERY_SECONDS), first=100_000))
+        hot = asyncio.create_task(_keep_hot(redis, await store(admin, news)))
         busy = await _passing(redis, admin, settings, quiet, 20_001, seconds=sizes.busy_seconds)
-        announced = await hot
+        await hot
         while not await are_done(redis, admin):
             await asyncio.sleep(0.1)
     await admin.execute("DROP TRIGGER note_alert ON alerts")
@@ -192,20 +193,15 @@ async def _delay_others(
         "others_p99_ms": {"idle": p99[0], "busy": p99[1]},
         "others_p99_ratio": round(p99[1] / p99[0], 2),
         "others": len(busy),
-        "hot_posts_meanwhile": announced,
+        "hot_posts_meanwhile": len(news),
     }
 
 
-async def _keep_hot(redis: Redis, settings: Settings, seconds: float) -> int:
-    connection = await asyncpg.connect(settings.database.url.get_secret_value())
-    began, number = time.monotonic(), 0
-    while time.monotonic() - began < seconds:
-        posts = await store(connection, list(hot_posts(1, first=100_000 + number)))
-        await announce(redis, posts)
-        number += 1
+async def _keep_hot(redis: Redis, posts: Sequence[PostId]) -> None:
+    began = time.monotonic()
+    for number, post in enumerate(posts):
         await asyncio.sleep(max(0.0, began + number * HOT_EVERY_SECONDS - time.monotonic()))
-    await connection.close()
-    return number
+        await announce(redis, [post])
 
 
 async def _passing(
@@ -221,9 +217,11 @@ async def _passing(
     await store(admin, posts)
     alerted: dict[str, float] = {}
     connection = await asyncpg.connect(settings.database.url.get_secret_value())
-    await connection.add_listener(
-        "alerted", lambda *arguments: alerted.setdefault(str(arguments[-1]), time.perf_counter())
-    )
+
+    def note(*arguments: object) -> None:
+        alerted.setdefault(str(arguments[-1]), time.perf_counter())
+
+    await connection.add_listener("alerted", note)
     announced: dict[str, float] = {}
     began = time.monotonic()
     for number, post in enumerate(posts):
@@ -288,8 +286,8 @@ async def _sampling(environ: Mapping[str, str], stopping: asyncio.Event) -> Coun
 
 
 async def _grow(watches: int) -> dict[str, object]:
-    """What posts cost beside a tenth of the watches and beside all of them. The others belong to tenants who
-    follow other channels; their watches ask for words that are as frequent.
+    """Posts beside a tenth of the watches and beside all of them. The others belong to tenants who follow
+    other channels; their watches ask for words that are as frequent.
     """
     async with AsyncExitStack() as stack:
         few, many = [await _open(stack, f"tga_bench_hot_{name}") for name in ("few", "many")]

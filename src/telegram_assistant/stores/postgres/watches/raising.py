@@ -16,10 +16,12 @@ from telegram_assistant.stores.postgres.database import Connection, SystemTransa
 ALERTING = 42_001
 """The class of the locks. The lock of the same number was the only one in earlier versions: writers share it,
 so that a worker of such a version waits for them, and they for it."""
-NEIGHBOURS, GROUPS = 64, 256
-"""Tenants with neighbouring numbers share a lock, so that a writer of many alerts takes few locks."""
+NEIGHBOURS, GROUPS = 64, 16_384
+"""Tenants with neighbouring numbers share a lock, so that a writer of many alerts takes few locks. There are
+many more locks than one writer takes: its alerts may be of tenants that are far from each other."""
 AT_ONCE = 250
-"""Alerts that one transaction writes: as long, others wait who write for the same tenants."""
+"""Alerts that one transaction writes, and at most as many locks. Others who write for the same tenants wait
+for its end."""
 
 
 @dataclass(frozen=True, slots=True)

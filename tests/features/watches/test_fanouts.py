@@ -15,6 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.watches.fanouts import keep_fanning_out
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
@@ -34,9 +35,11 @@ from testkit.alert_world import (
     AlertWorld,
     hot_posts,
     settle,
+    slow_writers_down,
     store,
     store_stories,
     stories,
+    switch_locks_off,
 )
 from testkit.engines import running_engine
 from tests.conftest import Admin
@@ -137,12 +140,33 @@ async def test_a_story_that_others_match_at_the_same_time_is_told_once(
 ) -> None:
     posts = await make_posts(admin_here, 60, 1)
     expected = await match_in_order(system_here, admin_here, posts)
+    await slow_writers_down(admin_here)
     for seed in range(3):
         await admin_here.execute("TRUNCATE alerts, alert_fanouts")
         random.Random(seed).shuffle(posts)
         await asyncio.gather(*(match(system_here, some) for some in batched(posts, 7)))
         await asyncio.gather(*(fan_out_all(system_here) for _ in range(4)))
         assert await load_alert_counts(admin_here) == expected
+
+
+async def test_without_locks_stories_are_told_twice(
+    admin_here: Admin, migrated_database: dict[str, str]
+) -> None:
+    """Otherwise the tests beside this one would prove nothing. The unique key does not help where a private
+    channel's post is of the story.
+    """
+    posts = await make_posts(admin_here, 60, 0)
+    await slow_writers_down(admin_here)
+    await switch_locks_off(admin_here)
+    async with open_pool(read_settings(migrated_database).database, DatabaseLogin.SYSTEM) as pool:
+        system = system_stores(pool, Wakeup())
+        twice = 0
+        for seed in range(5):
+            await admin_here.execute("TRUNCATE alerts")
+            random.Random(seed).shuffle(posts)
+            await asyncio.gather(*(match(system, some) for some in batched(posts, 7)))
+            twice += sum(times > 1 for times in (await load_alert_counts(admin_here)).values())
+    assert twice
 
 
 async def test_stories_that_become_one_meanwhile_are_told_once_from_then_on(
@@ -207,6 +231,23 @@ async def test_a_post_that_very_many_ask_for_is_told_to_all_of_them_after_the_ot
     assert sorted(row["tenant_id"] for row in alerted) == list(
         range(FIRST_FOLLOWER, FIRST_FOLLOWER + WORLD.followers)
     )
+
+
+async def test_every_worker_writes_what_any_of_them_has_queued(
+    admin_here: Admin, system_here: SystemStores, migrated_database: dict[str, str]
+) -> None:
+    posts = await store(admin_here, list(hot_posts(2)))
+    await match(system_here, posts[:1])
+    stopping = asyncio.Event()
+    async with open_pool(read_settings(migrated_database).database, DatabaseLogin.SYSTEM) as pool:
+        other = system_stores(pool, Wakeup()).watch_matching
+        loop = asyncio.create_task(keep_fanning_out(stopping, matching=other, look_seconds=0.05))
+        await match(system_here, posts[1:])
+        while await admin_here.fetchval("SELECT count(*) FROM alerts") < 2 * WORLD.followers:
+            await asyncio.sleep(0.02)
+        stopping.set()
+        await asyncio.wait_for(loop, 5)
+    assert not await admin_here.fetchval("SELECT count(*) FROM alert_fanouts")
 
 
 async def test_a_watch_that_is_paused_or_deleted_in_the_meantime_is_not_told(

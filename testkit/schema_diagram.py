@@ -112,6 +112,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "watches",
         "watch_terms",
         "alerts",
+        "alert_fanouts",
         "receivers",
         "deliveries",
         "receiver_secrets",

@@ -6,6 +6,8 @@ have a database of their own with the same posts, each of them in a story of fiv
 the CPU of this process and of its connections in PostgreSQL. Then one tenant follows everything and previews
 watches over all posts of the last 30 days; the same watches are also replayed post by post through the
 stage's own statement, and must find the same.
+
+With `--hot`: one word of one channel that ten thousand tenants watch (bench.workloads.hot_watches).
 """
 
 import asyncio
@@ -18,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
+from bench.workloads.hot_watches import FULL, QUICK, run_hot
 from bench.workloads.search_texts import Written, as_post, make_texts, some_texts
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.posts.post import Post
@@ -51,6 +54,14 @@ LIMITS: tuple[Limit, ...] = (
     *at_most(1.5, "cost_ratio"),
     *at_most(2.0, "preview_s"),
     *at_least(1, "preview_equal"),
+)
+HOT_LIMITS: tuple[Limit, ...] = (
+    *at_most(0.05, "ms_per_candidate", "ms_per_candidate_again"),
+    *at_most(2.0, "others_p99_ratio"),
+    *at_most(1.5, "growth"),
+    *at_most(0.05, "lock_share_4"),
+    *at_most(0, "different", "twice", "alerts_of_second_posts"),
+    *at_least(1, "strangers_change_nothing"),
 )
 
 type Admin = asyncpg.Connection[asyncpg.Record]
@@ -295,7 +306,14 @@ def main() -> None:
         "--matched", type=int, default=4000, help="posts that are matched beside both numbers of watches"
     )
     parser.add_argument("--quick", action="store_true", help="20,000 posts and 20,000 watches")
+    parser.add_argument(
+        "--hot",
+        action="store_true",
+        help="instead: one word of one channel that 10,000 tenants watch, a million watches, and 4 workers",
+    )
     options = parser.parse_args()
+    if options.hot:
+        finish(asyncio.run(run_hot(QUICK if options.quick else FULL)), options, *HOT_LIMITS)
     sizes = (20_000, 20_000, 1000) if options.quick else (options.posts, options.watches, options.matched)
     finish(asyncio.run(run(*sizes)), options, *LIMITS)
 

@@ -12,6 +12,7 @@ from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.features.receivers.sending import keep_sending
+from telegram_assistant.features.watches.fanouts import keep_fanning_out
 from telegram_assistant.features.watches.held_posts import (
     HELD_SECONDS,
     LOOK_SECONDS,
@@ -52,6 +53,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     return (
         *stages,
         held_posts_loop(app, health, stages_of(app.settings), ENDS),
+        fanouts_loop(app),
         improvement_loop,
         *upkeep,
         sending_loop(app),
@@ -74,6 +76,11 @@ def throughput_loop(app: App) -> Loop:
 def sending_loop(app: App) -> Loop:
     """Build the loop that delivers alerts."""
     return Loop("alert_delivery", partial(keep_sending, sender=app.sender))
+
+
+def fanouts_loop(app: App) -> Loop:
+    """Build the loop that writes the alerts of posts that very many watches ask for."""
+    return Loop("alert_fanouts", partial(keep_fanning_out, matching=app.system.watch_matching))
 
 
 def held_posts_loop(

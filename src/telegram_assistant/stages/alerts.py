@@ -8,7 +8,7 @@ from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.streams.stage import stage
 
 
-@stage(consumes=PostGrouped, batch=100, concurrency=2, timeout_seconds=60)
+@stage(consumes=PostGrouped, batch=100, concurrency=4, timeout_seconds=60)
 async def alerts(events: list[PostGrouped], *, posts: Posts, watch_matching: WatchMatching) -> None:
     """Looks at the current state of each post and of its story.
 

@@ -1,24 +1,36 @@
-"""Finds the watches of posts, and writes their alerts with what is to be delivered, in one transaction.
+"""Finds the watches of posts.
 
     words, channel and tags of a post -> watch_terms -> candidates
-        -> every condition of each candidate -> alerts, deliveries
+        -> every condition of each candidate -> alerts, deliveries (raising.py)
 
-No statement reads all watches: the cost of a post grows with the number of watches that share a rare word
-with it.
+No statement reads all watches: the cost of a post grows with the number of watches of its channel's followers
+that share a rare word with it. Matching takes no lock. The alerts of a post that thousands ask for are queued
+in `alert_fanouts`, and written by any worker, some at a time, while other posts go on.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
+
+import asyncpg
 
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.domain.watches.watch import WatchKind, WatchTarget
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
+from telegram_assistant.stores.postgres.watches.raising import (
+    AT_ONCE,
+    LOCK_TENANTS,
+    OCCURRENCES,
+    WRITE,
+    Occurrence,
+    fetch_occurrences,
+    raise_occurrences,
+)
 
-ALERTING = 42_001
 LOOKED_BACK = timedelta(minutes=10)
 """The job runs every minute; a run may be late."""
 
@@ -38,24 +50,45 @@ class WatchMatching:
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
+        self.queued = asyncio.Event()
+        """Set when this process has queued alerts for `fan_out`."""
 
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
         """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it
-        raises none twice.
+        raises none twice, and any number of processes may do it at the same time.
 
-        A post that was changed since it was read is skipped: its next revision follows. One batch at a time
-        is matched, whichever process does it, so that each sees of which stories the others have told.
+        A post that was changed since it was read is skipped: its next revision follows. The alerts of posts
+        that very many ask for are written later, by `fan_out`; they do not count here.
         """
         async with self._transactions.begin() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", ALERTING)
-            alert_count: int = await connection.fetchval(
-                MATCH,
-                [post.post.channel_id for post in posts],
-                [post.post.message_id for post in posts],
-                [post.revision for post in posts],
-                [post.lang for post in posts],
-                [bits_of(post.has) for post in posts],
-            )
+            rows = await fetch_occurrences(connection, MATCH, *_columns(posts, alone=False))
+        alert_count = await self._raise([row for row in rows if row.kind != ALONE])
+        broad = {(row.channel_id, row.message_id) for row in rows if row.kind == ALONE}
+        for post in posts:
+            if (post.post.channel_id, post.post.message_id) in broad:
+                async with self._transactions.begin() as connection:
+                    await connection.execute(QUEUE, *_columns([post], alone=True))
+                self.queued.set()
+        return alert_count
+
+    async def fan_out(self) -> int | None:
+        """Raises some of the alerts that wait because very many ask for their post.
+
+        Returns how many are new; None if none wait, or other processes have all of them in hand.
+        """
+        fanout_id = None
+        try:
+            async with self._transactions.begin() as connection:
+                fanout_id = await connection.fetchval(CLAIM)
+                if fanout_id is None:
+                    return None
+                await connection.execute(LOCK_FANOUT, fanout_id)
+                alert_count: int = await connection.fetchval(RAISE_FANOUT, fanout_id)
+        except asyncpg.PostgresError:  # the others go on; it is tried again
+            if fanout_id is not None:
+                async with self._transactions.begin() as connection:
+                    await connection.execute(POSTPONE, fanout_id)
+            raise
         return alert_count
 
     async def raise_silences(self, now: datetime) -> int:
@@ -65,8 +98,8 @@ class WatchMatching:
         A channel that has not been read since counts as unknown, not as silent.
         """
         async with self._transactions.begin() as connection:
-            alert_count: int = await connection.fetchval(SILENCES, now)
-        return alert_count
+            silences = await fetch_occurrences(connection, SILENCES + OCCURRENCES, now)
+        return await self._raise(silences)
 
     async def raise_grown(self, now: datetime) -> int:
         """Raises an alert for each story that has reached as many posts as a watch says, in channels of its
@@ -76,8 +109,8 @@ class WatchMatching:
         them.
         """
         async with self._transactions.begin() as connection:
-            alert_count: int = await connection.fetchval(GROWN, now - LOOKED_BACK)
-        return alert_count
+            grown = await fetch_occurrences(connection, GROWN + OCCURRENCES, now - LOOKED_BACK)
+        return await self._raise(grown)
 
     async def meanings(self) -> tuple[MeaningWatch, ...]:
         """The watches by meaning that are not paused."""
@@ -100,8 +133,10 @@ class WatchMatching:
         """Raises the alerts of posts that were found for a watch. Returns how many are new."""
         posts = [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids]
         async with self._transactions.begin() as connection:
-            alert_count: int = await connection.fetchval(SAVE_FOUND, watch.tenant_id, watch.watch_id, *posts)
-        return alert_count
+            nearest = await fetch_occurrences(
+                connection, NEAREST + OCCURRENCES, watch.tenant_id, watch.watch_id, *posts
+            )
+        return await self._raise(nearest)
 
     async def forget(self, before: datetime) -> int:
         """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both.
@@ -111,50 +146,36 @@ class WatchMatching:
         async with self._transactions.begin() as connection:
             return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
 
+    async def _raise(self, occurrences: Sequence[Occurrence]) -> int:
+        return await raise_occurrences(self._transactions, occurrences)
 
-# Writes what the relation `found` holds, except about posts and stories of which the watch has told: the post
-# may have been matched before it was grouped, the first post of the story may have come late, and its id may
-# be another one now. Sorted, so that two writers of the same alerts never wait for each other in a circle.
-WRITE = """
-untold AS (
-    SELECT * FROM found f WHERE f.kind NOT IN ('posted', 'grown') OR NOT EXISTS (
-        SELECT 1 FROM alerts a
-        WHERE a.tenant_id = f.tenant_id AND a.watch_id = f.watch_id AND a.channel_id = f.channel_id
-            AND a.message = f.message_id AND a.kind = f.kind
-    ) AND NOT EXISTS (
-        SELECT 1 FROM story_posts s JOIN story_posts m ON m.story_id = s.story_id
-        JOIN alerts a ON a.channel_id = m.channel_id AND a.message = m.message_id
-        WHERE s.channel_id = f.channel_id AND s.message_id = f.message_id AND s.link IS NOT NULL
-          AND a.tenant_id = f.tenant_id AND a.watch_id = f.watch_id AND a.kind = f.kind)
-),
-raised AS (
-    INSERT INTO alerts (tenant_id, watch_id, kind, subject, channel_id, message, severity, happened_at)
-    SELECT DISTINCT ON (tenant_id, watch_id, kind, subject) tenant_id, watch_id, kind, subject, channel_id,
-        message_id, severity, at
-    FROM untold ORDER BY tenant_id, watch_id, kind, subject, at, channel_id, message_id
-    ON CONFLICT (tenant_id, watch_id, kind, subject) DO NOTHING
-    RETURNING tenant_id, watch_id, alert_id, severity
-),
-queued AS (
-    INSERT INTO deliveries (tenant_id, receiver_id, alert_id, due_at)
-    SELECT a.tenant_id, r.receiver_id, a.alert_id,
-           CASE WHEN a.severity = 'critical' THEN now()
-               ELSE quiet_until(now(), w.quiet_from, w.quiet_until, w.zone) END
-    FROM raised a JOIN watches w USING (tenant_id, watch_id)
-    JOIN receivers r ON r.tenant_id = a.tenant_id AND r.receiver_id = ANY (w.receivers)
-        AND r.confirmed_at IS NOT NULL
-    ORDER BY a.tenant_id, r.receiver_id, a.alert_id
-)
-SELECT count(*) FROM raised
-"""
 
-# `terms` are looked up one by one: a join that reads all of watch_terms would cost more the more watches
-# there are. The followers of a channel are an array: asking subscriptions about every watch of a term took
-# twice as long. `+ 0` keeps one descent of the index for each term.
-MATCH = f"""
--- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 bits of `Has`
+def _columns(posts: Sequence[Derived], *, alone: bool) -> tuple[object, ...]:
+    return (
+        [post.post.channel_id for post in posts],
+        [post.post.message_id for post in posts],
+        [post.revision for post in posts],
+        [post.lang for post in posts],
+        [bits_of(post.has) for post in posts],
+        alone,
+    )
+
+
+ALONE = "alone"
+"""In place of the kind of an alert: the post has to be matched alone."""
+BROAD = 1000
+"""A post is matched alone if that many tenants follow its channel and that many watches ask for one of its
+words: it must not keep the others waiting."""
+
+# Nothing in it compares all watches of a word with all followers of a channel. A word with more watches than
+# its channel has followers is looked up for each follower; the others are looked up once, and a set says who
+# follows. What depends on the post alone, like its tags, is read once for each post.
+MATCHES = f"""
+-- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 bits of `Has`;
+-- $6 whether they are matched alone
 WITH seen AS MATERIALIZED (
-    SELECT p.channel_id, p.message_id, p.posted_at, p.grouped_id, n.lang, n.has, o.what, o.at, o.words
+    SELECT row_number() OVER () AS number, p.channel_id, p.message_id, p.posted_at, n.lang, n.has, o.what,
+        o.at, o.words
     FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[]) AS n(channel_id,
         message_id, revision, lang, has)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
@@ -170,48 +191,74 @@ WITH seen AS MATERIALIZED (
             ORDER BY revision DESC LIMIT 1) v
         WHERE v.text <> p.text) o
 ),
-terms AS (
-    SELECT channel_id, message_id, what, 'w:' || unnest(tsvector_to_array(words)) AS term FROM seen
-    UNION ALL SELECT channel_id, message_id, what, 'c:' || channel_id FROM seen
-    UNION ALL SELECT channel_id, message_id, what, 'a:' FROM seen WHERE what <> 'posted'
-    UNION ALL SELECT s.channel_id, s.message_id, s.what, 't:' || jsonb_array_elements_text(e.data -> 'tags')
-        FROM seen s
-    JOIN post_enrichment e ON e.channel_id = s.channel_id AND e.message_id = s.message_id AND e.kind = 'tags'
-),
 followers AS MATERIALIZED (
-    SELECT s.channel_id, array_agg(u.tenant_id) AS tenants FROM (SELECT DISTINCT channel_id FROM seen) s
-    CROSS JOIN LATERAL (SELECT u.tenant_id FROM subscriptions u
-        WHERE u.channel_id = s.channel_id AND u.active OFFSET 0) u GROUP BY s.channel_id
+    SELECT s.channel_id, u.tenants, cardinality(u.tenants) AS tenant_count
+    FROM (SELECT DISTINCT channel_id FROM seen) s
+    CROSS JOIN LATERAL (SELECT array_agg(u.tenant_id ORDER BY u.tenant_id) AS tenants FROM subscriptions u
+        WHERE u.channel_id = s.channel_id AND u.active OFFSET 0) u
+    WHERE u.tenants IS NOT NULL
+),
+followed AS MATERIALIZED (SELECT channel_id, unnest(tenants) AS tenant_id FROM followers),
+terms AS MATERIALIZED (
+    SELECT s.number, s.channel_id, f.tenant_count, t.term, CASE WHEN $6 THEN 4 * f.tenant_count + 16
+        ELSE least(4 * f.tenant_count + 16, {BROAD}) END AS most
+    FROM seen s JOIN followers f ON f.channel_id = s.channel_id
+    CROSS JOIN LATERAL (
+        SELECT 'w:' || unnest(tsvector_to_array(s.words)) AS term
+        UNION ALL SELECT 'c:' || s.channel_id
+        UNION ALL SELECT 'a:' WHERE s.what <> 'posted'
+        UNION SELECT 't:' || jsonb_array_elements_text(e.data -> 'tags') FROM post_enrichment e
+        WHERE e.channel_id = s.channel_id AND e.message_id = s.message_id AND e.kind = 'tags' OFFSET 0) t
+),
+sized AS MATERIALIZED (
+    SELECT t.*, c.watches FROM terms t CROSS JOIN LATERAL (
+        SELECT count(*) AS watches
+        FROM (SELECT 1 FROM watch_terms i WHERE i.term = t.term LIMIT t.most + 1) i) c
+    WHERE c.watches > 0
+),
+broad AS MATERIALIZED (
+    SELECT DISTINCT number FROM sized WHERE NOT $6 AND tenant_count >= {BROAD} AND watches > {BROAD}
 ),
 candidates AS MATERIALIZED (
-    SELECT DISTINCT t.channel_id, t.message_id, t.what, i.tenant_id, i.watch_id
-    FROM terms t JOIN followers f ON f.channel_id = t.channel_id
-    CROSS JOIN LATERAL (SELECT i.tenant_id, i.watch_id FROM watch_terms i
-        WHERE i.term = t.term AND i.tenant_id + 0 = ANY (f.tenants) OFFSET 0) i
-),
-found AS (
-    SELECT w.tenant_id, w.watch_id, s.channel_id, s.message_id, s.at, w.severity,
-           CASE w.kind WHEN 'mention' THEN 'mentioned' ELSE s.what END AS kind,
-           CASE WHEN w.kind = 'mention' THEN 'channel:' || s.channel_id WHEN s.what <> 'posted' THEN 'post:'
-               || s.channel_id || '/' || s.message_id
-                ELSE subject_of(s.words, s.channel_id, s.message_id, s.grouped_id) END AS subject
-    FROM candidates c
-    JOIN seen s ON s.channel_id = c.channel_id AND s.message_id = c.message_id AND s.what = c.what
-    CROSS JOIN LATERAL (SELECT * FROM watches w WHERE w.tenant_id = c.tenant_id
-        AND w.watch_id = c.watch_id OFFSET 0) w
+    SELECT DISTINCT t.number, i.tenant_id, i.watch_id FROM sized t
     CROSS JOIN LATERAL (
-        SELECT u.ai_policy, u.visible_from FROM subscriptions u
-        WHERE u.tenant_id = w.tenant_id AND u.channel_id = s.channel_id AND u.active
-          AND s.posted_at >= u.visible_from AND (s.what = 'posted' OR s.at >= u.created_at) OFFSET 0) u
-    LEFT JOIN LATERAL (
+        SELECT i.tenant_id, i.watch_id FROM watch_terms i
+        WHERE t.watches <= t.most AND i.term = t.term
+            AND CASE WHEN (t.channel_id, i.tenant_id) IN (SELECT channel_id, tenant_id FROM followed)
+                THEN true ELSE false END
+        UNION ALL
+        SELECT i.tenant_id, i.watch_id FROM watch_terms i
+        WHERE t.watches > t.most AND i.term = t.term AND i.tenant_id = ANY (ARRAY(
+            SELECT unnest(tenants) FROM followers WHERE channel_id = t.channel_id)) OFFSET 0) i
+    WHERE t.number NOT IN (SELECT number FROM broad)
+),
+understood AS MATERIALIZED (
+    SELECT c.number, r.with_provider, e.kind, e.is_ad, e.tags
+    FROM (SELECT DISTINCT number FROM candidates) c JOIN seen s ON s.number = c.number
+    CROSS JOIN (VALUES (true), (false)) AS r(with_provider)
+    CROSS JOIN LATERAL (
         SELECT e.data ->> 'kind' AS kind, (e.data ->> 'is_ad')::boolean AS is_ad,
             ARRAY(SELECT jsonb_array_elements_text(e.data -> 'tags')) AS tags
         FROM post_enrichment e
         WHERE e.channel_id = s.channel_id AND e.message_id = s.message_id AND e.kind = 'tags'
-          AND CASE e.tier WHEN 'provider' THEN u.ai_policy = 'provider'
-              AND EXISTS (SELECT 1 FROM ai_consents k WHERE k.tenant_id = w.tenant_id)
-                          ELSE u.ai_policy <> 'off' END
-        ORDER BY e.revision DESC, e.tier DESC LIMIT 1) e ON true
+            AND (r.with_provider OR e.tier <> 'provider')
+        ORDER BY e.revision DESC, e.tier DESC LIMIT 1) e
+),
+matches AS (
+    SELECT w.tenant_id, w.watch_id, s.channel_id, s.message_id, s.at,
+           CASE w.kind WHEN 'mention' THEN 'mentioned' ELSE s.what END AS kind,
+           CASE WHEN w.kind = 'mention' THEN 'channel:' || s.channel_id
+               WHEN s.what <> 'posted' THEN 'post:' || s.channel_id || '/' || s.message_id END AS subject
+    FROM candidates c JOIN seen s ON s.number = c.number
+    CROSS JOIN LATERAL (SELECT * FROM watches w WHERE w.tenant_id = c.tenant_id
+        AND w.watch_id = c.watch_id OFFSET 0) w
+    CROSS JOIN LATERAL (
+        SELECT u.visible_from, CASE u.ai_policy WHEN 'off' THEN NULL WHEN 'provider' THEN EXISTS (
+            SELECT 1 FROM ai_consents k WHERE k.tenant_id = w.tenant_id) ELSE false END AS with_provider
+        FROM subscriptions u
+        WHERE u.tenant_id = w.tenant_id AND u.channel_id = s.channel_id AND u.active
+          AND s.posted_at >= u.visible_from AND (s.what = 'posted' OR s.at >= u.created_at) OFFSET 0) u
+    LEFT JOIN understood e ON e.number = c.number AND e.with_provider = u.with_provider
     WHERE w.paused_at IS NULL AND s.at >= w.begins_at
       AND CASE WHEN s.what = 'posted' THEN w.kind IN ('words', 'mention') ELSE w.kind = 'changes' END
       AND (w.words IS NULL OR s.words @@ w.words)
@@ -223,14 +270,49 @@ found AS (
           SELECT 1 FROM post_search o
           WHERE o.channel_id = s.channel_id AND o.posted_at < s.posted_at AND o.posted_at >= u.visible_from
               AND o.words @@ w.words))
+)
+"""
+
+MATCH = f"""{MATCHES} {OCCURRENCES}
+UNION ALL SELECT s.channel_id, s.message_id, '{ALONE}', NULL, s.at, '{{}}', '{{}}'
+FROM broad b JOIN seen s ON s.number = b.number
+"""
+
+QUEUE = f"""{MATCHES}
+INSERT INTO alert_fanouts (channel_id, message_id, kind, subject, happened_at, tenants, watches)
+SELECT channel_id, message_id, kind, subject, at, array_agg(tenant_id ORDER BY tenant_id, watch_id),
+    array_agg(watch_id ORDER BY tenant_id, watch_id)
+FROM (SELECT *, (row_number() OVER (PARTITION BY kind, subject ORDER BY tenant_id, watch_id) - 1)
+    / {AT_ONCE} AS part FROM matches) m
+GROUP BY channel_id, message_id, kind, subject, at, part
+"""
+CLAIM = """
+SELECT fanout_id FROM alert_fanouts WHERE due_at <= now() ORDER BY due_at, fanout_id LIMIT 1
+FOR UPDATE SKIP LOCKED
+"""
+POSTPONE = """
+UPDATE alert_fanouts
+SET attempts = attempts + 1, due_at = now() + least(2 ^ attempts, 600) * interval '1 second'
+WHERE fanout_id = $1
+"""
+LOCK_FANOUT = LOCK_TENANTS.format(tenants="(SELECT tenants FROM alert_fanouts WHERE fanout_id = $1)")
+RAISE_FANOUT = f"""
+-- $1 fan-out
+WITH fanout AS (DELETE FROM alert_fanouts WHERE fanout_id = $1 RETURNING *),
+occurred AS (
+    SELECT channel_id, message_id, kind, subject, happened_at AS at, 1::bigint AS place FROM fanout
+),
+wanted AS MATERIALIZED (
+    SELECT 1::bigint AS place, n.tenant_id, n.watch_id FROM fanout CROSS JOIN LATERAL
+        unnest(tenants, watches) AS n(tenant_id, watch_id)
 ),
 {WRITE}
 """
 
-SILENCES = f"""
+SILENCES = """
 -- $1 now
-WITH found AS (
-    SELECT w.tenant_id, w.watch_id, c.channel_id, NULL::bigint AS message_id, w.severity, 'silent' AS kind,
+WITH matches AS (
+    SELECT w.tenant_id, w.watch_id, c.channel_id, NULL::bigint AS message_id, 'silent' AS kind,
            'silence:' || c.channel_id || '/' || c.newest_message_id AS subject, c.newest_posted_at
                + make_interval(hours => w.hours) AS at
     FROM watches w JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.active
@@ -241,11 +323,10 @@ WITH found AS (
         + make_interval(hours => w.hours) >= w.begins_at
       AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at
           + make_interval(hours => w.hours)
-),
-{WRITE}
+)
 """
 
-GROWN = f"""
+GROWN = """
 -- $1 since when stories have changed
 WITH visible AS MATERIALIZED (
     SELECT u.tenant_id, s.story_id, s.channel_id, s.message_id, s.posted_at
@@ -264,33 +345,30 @@ reached AS (
     GROUP BY w.tenant_id, w.watch_id, v.story_id HAVING count(*) >= w.posts
         AND max(v.posted_at) >= w.begins_at
 ),
-found AS (
+matches AS (
     SELECT w.tenant_id, w.watch_id, r.first[2]::bigint AS channel_id, r.first[3]::bigint AS message_id, r.at,
-        w.severity, 'grown' AS kind,
+        'grown' AS kind,
            'story:' || r.story_id AS subject
     FROM reached r JOIN watches w ON w.tenant_id = r.tenant_id AND w.watch_id = r.watch_id
     WHERE w.words IS NULL OR EXISTS (
         SELECT 1 FROM visible v JOIN posts p ON p.channel_id = v.channel_id AND p.message_id = v.message_id
         WHERE v.tenant_id = r.tenant_id AND v.story_id = r.story_id
             AND to_tsvector('russian', p.text) @@ w.words)
-),
-{WRITE}
+)
 """
 
-SAVE_FOUND = f"""
+NEAREST = """
 -- $1 tenant, $2 watch, arrays, one element per post: $3 channel, $4 message
-WITH found AS (
-    SELECT w.tenant_id, w.watch_id, p.channel_id, p.message_id, p.posted_at AS at, w.severity,
-        'posted' AS kind,
-           subject_of(to_tsvector('russian', p.text), p.channel_id, p.message_id, p.grouped_id) AS subject
+WITH matches AS (
+    SELECT w.tenant_id, w.watch_id, p.channel_id, p.message_id, p.posted_at AS at, 'posted' AS kind,
+        NULL AS subject
     FROM unnest($3::bigint[], $4::bigint[]) AS n(channel_id, message_id)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.deleted_at IS NULL
     JOIN watches w ON w.tenant_id = $1 AND w.watch_id = $2 AND w.paused_at IS NULL
         AND p.posted_at >= w.begins_at
     JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.channel_id = p.channel_id AND u.active
         AND p.posted_at >= u.visible_from
-),
-{WRITE}
+)
 """
 
 FORGET = """

@@ -33,6 +33,7 @@ from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.improvements import better_tags, better_vectors, better_vision_results
 from telegram_assistant.understanding.improving import improving
+from telegram_assistant.work_kinds import build_worker
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
@@ -55,6 +56,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
         improvement_loop,
         *upkeep,
         sending_loop(app),
+        due_work_loop(app, health),
     )
 
 
@@ -74,6 +76,11 @@ def throughput_loop(app: App) -> Loop:
 def sending_loop(app: App) -> Loop:
     """Build the loop that delivers alerts."""
     return Loop("alert_delivery", partial(keep_sending, sender=app.sender))
+
+
+def due_work_loop(app: App, health: Health) -> Loop:
+    """Build the loop that does what periodic jobs enqueue."""
+    return Loop("due work", build_worker(app, health).keep_working)
 
 
 def held_posts_loop(

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from telegram_assistant.domain.ids import PostId, TenantId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.domain.watches.watch import WatchKind, WatchTarget
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -58,33 +59,43 @@ class WatchMatching:
             )
         return alert_count
 
-    async def raise_silences(self, now: datetime) -> int:
-        """Raises an alert for each channel that is silent for as long as a watch says, once for each silence.
-        Returns how many are new.
+    async def raise_silences(self, now: datetime, tenant_id: TenantId | None = None) -> int:
+        """Raises an alert for each channel that is silent for as long as a watch of the tenant, or of any,
+        says, once for each silence. Returns how many are new.
 
         A channel that has not been read since counts as unknown, not as silent.
         """
         async with self._transactions.begin() as connection:
-            alert_count: int = await connection.fetchval(SILENCES, now)
+            alert_count: int = (
+                await connection.fetchval(SILENCES.format(of_tenant=""), now)
+                if tenant_id is None
+                else await connection.fetchval(SILENCES.format(of_tenant=OF_TENANT), now, tenant_id)
+            )
         return alert_count
 
-    async def raise_grown(self, now: datetime) -> int:
-        """Raises an alert for each story that has reached as many posts as a watch says, in channels of its
-        tenant. Returns how many are new.
+    async def raise_grown(self, now: datetime, tenant_id: TenantId | None = None) -> int:
+        """Raises an alert for each story that has reached as many posts as a watch of the tenant, or of any,
+        says, in channels of its tenant. Returns how many are new.
 
         Stories that changed within the last minutes are looked at, and then the watches of those who see
         them.
         """
         async with self._transactions.begin() as connection:
-            alert_count: int = await connection.fetchval(GROWN, now - LOOKED_BACK)
+            since = now - LOOKED_BACK
+            alert_count: int = (
+                await connection.fetchval(GROWN.format(of_tenant=""), since)
+                if tenant_id is None
+                else await connection.fetchval(GROWN.format(of_tenant=OF_TENANT), since, tenant_id)
+            )
         return alert_count
 
-    async def meanings(self) -> tuple[MeaningWatch, ...]:
-        """The watches by meaning that are not paused."""
+    async def meanings(self, tenant_id: TenantId) -> tuple[MeaningWatch, ...]:
+        """The watches by meaning of the tenant that are not paused."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT * FROM watches WHERE kind = 'meaning' AND paused_at IS NULL "
-                "ORDER BY tenant_id, watch_id"
+                "SELECT * FROM watches WHERE tenant_id = $1 AND kind = 'meaning' AND paused_at IS NULL "
+                "ORDER BY watch_id",
+                tenant_id,
             )
         return tuple(
             MeaningWatch(
@@ -103,13 +114,14 @@ class WatchMatching:
             alert_count: int = await connection.fetchval(SAVE_FOUND, watch.tenant_id, watch.watch_id, *posts)
         return alert_count
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both.
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS // 4) -> int:
+        """Deletes so many alerts from before this moment that are delivered everywhere, with their
+        deliveries, and so many of digests.
 
         Returns how many alerts.
         """
         async with self._transactions.begin() as connection:
-            return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
+            return int((await connection.execute(FORGET, before, limit)).rpartition(" ")[2])
 
 
 # Writes what the relation `found` holds, except about posts and stories of which the watch has told: the post
@@ -227,6 +239,8 @@ found AS (
 {WRITE}
 """
 
+OF_TENANT = " AND w.tenant_id = $2"
+
 SILENCES = f"""
 -- $1 now
 WITH found AS (
@@ -237,7 +251,7 @@ WITH found AS (
         AND (w.channel_ids IS NULL OR u.channel_id = ANY (w.channel_ids))
     JOIN channels c ON c.channel_id = u.channel_id
     JOIN poll_schedule p ON p.channel_id = u.channel_id
-    WHERE w.kind = 'silence' AND w.paused_at IS NULL AND c.newest_posted_at
+    WHERE w.kind = 'silence'{{of_tenant}} AND w.paused_at IS NULL AND c.newest_posted_at
         + make_interval(hours => w.hours) >= w.begins_at
       AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at
           + make_interval(hours => w.hours)
@@ -253,14 +267,15 @@ WITH visible AS MATERIALIZED (
     JOIN subscriptions u ON u.channel_id = s.channel_id AND u.active AND s.posted_at >= u.visible_from
     WHERE t.changed_at > $1 AND t.posts > 1 AND NOT EXISTS (SELECT 1 FROM posts_apart a
             WHERE a.tenant_id = u.tenant_id AND a.channel_id = s.channel_id AND a.message_id = s.message_id)
-        AND u.tenant_id IN (SELECT tenant_id FROM watches WHERE kind = 'story' AND paused_at IS NULL)
+        AND u.tenant_id IN (SELECT w.tenant_id FROM watches w
+            WHERE w.kind = 'story'{{of_tenant}} AND w.paused_at IS NULL)
 ),
 reached AS (
     SELECT w.tenant_id, w.watch_id, v.story_id, max(v.posted_at) AS at,
            min(ARRAY[extract(epoch FROM v.posted_at), v.channel_id, v.message_id]) AS first
     FROM watches w JOIN visible v ON v.tenant_id = w.tenant_id
         AND (w.channel_ids IS NULL OR v.channel_id = ANY (w.channel_ids))
-    WHERE w.kind = 'story' AND w.paused_at IS NULL
+    WHERE w.kind = 'story'{{of_tenant}} AND w.paused_at IS NULL
     GROUP BY w.tenant_id, w.watch_id, v.story_id HAVING count(*) >= w.posts
         AND max(v.posted_at) >= w.begins_at
 ),
@@ -299,9 +314,11 @@ WITH old AS (
     WHERE a.created_at < $1 AND NOT EXISTS (
         SELECT 1 FROM deliveries d WHERE d.tenant_id = a.tenant_id AND d.alert_id = a.alert_id
             AND d.delivered_at IS NULL)
+    LIMIT $2
 ),
 delivered AS (DELETE FROM deliveries d USING old o
     WHERE d.tenant_id = o.tenant_id AND d.alert_id = o.alert_id),
-digests AS (DELETE FROM deliveries d WHERE d.digest_id IS NOT NULL AND d.delivered_at < $1)
+digests AS (DELETE FROM deliveries d WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM deliveries WHERE digest_id IS NOT NULL AND delivered_at < $1 LIMIT $2)))
 DELETE FROM alerts a USING old o WHERE a.tenant_id = o.tenant_id AND a.alert_id = o.alert_id
 """

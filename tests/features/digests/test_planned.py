@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -43,7 +44,7 @@ class Newsroom:
     async def join(self, at: datetime, *, zone: str = "UTC", with_mail: bool = False) -> UserId:
         """A person whose plan names this moment, each day, for half a day already."""
         user_id = await self.desk.invite(self.tenant_id)
-        receivers = ()
+        receivers: tuple[UUID, ...] = ()
         if with_mail:
             receiver = await make_receiver(
                 ReceiverKind.EMAIL,

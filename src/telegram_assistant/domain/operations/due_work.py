@@ -53,7 +53,8 @@ class DueWork:
     @property
     def pause(self) -> timedelta:
         """How long it is left alone if this attempt fails: longer each time."""
-        return min(FIRST_PAUSE * 2 ** min(self.attempt - 1, 10), self.urgency.longest_pause)
+        growth: int = 2 ** min(self.attempt - 1, 10)
+        return min(FIRST_PAUSE * growth, self.urgency.longest_pause)
 
 
 @dataclass(frozen=True, slots=True)

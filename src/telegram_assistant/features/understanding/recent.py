@@ -55,7 +55,8 @@ class Recent[T]:
             self._counted.popitem(last=False)
 
     def _entry(self, tenant_id: TenantId, variant: Hashable) -> tuple[datetime, T] | None:
-        return self._counted.get(tenant_id, {}).get(variant)
+        variants = self._counted.get(tenant_id)
+        return None if variants is None else variants.get(variant)
 
     def _is_fresh(self, entry: tuple[datetime, T], now: datetime) -> bool:
         return now - entry[0] < self._kept_for

@@ -229,7 +229,7 @@ async def run_minute(
     sent = await admin.fetch(
         "SELECT digest_id, count(*) AS times, min(due_at) AS first FROM deliveries GROUP BY digest_id"
     )
-    return DueMinute(
+    result = DueMinute(
         made=len(made),
         missing=wanted - len(people),
         twice=len(made) - len(people),
@@ -242,6 +242,8 @@ async def run_minute(
         cpu=cpu,
         kills=killed,
     )
+    print(f"{workers} workers: {result}", file=sys.stderr, flush=True)
+    return result
 
 
 async def keep_killing(fleet: Fleet, kills: int, rng: random.Random) -> int:

@@ -106,7 +106,7 @@ def _by_interest(
     pairs = [
         (
             listed_story,
-            match_interests(part.texts_of(listed_story.story), interests) if interests else InterestMatch(),
+            match_interests(part.texts_of(listed_story.story), interests, memory=part.texts),
         )
         for listed_story in stories
     ]

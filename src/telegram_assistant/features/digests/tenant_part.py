@@ -9,6 +9,7 @@ from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import text_without_channel
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
+from telegram_assistant.language.topics import TextMemory
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -36,6 +37,8 @@ class TenantPart:
         self._reading: dict[Hashable, asyncio.Task[tuple[ListedStory, ...]]] = {}
         self._texts: dict[int, tuple[VisibleStory, Sequence[str]]] = {}
         """By identity of the story, which therefore has to stay."""
+        self.texts = TextMemory()
+        """What is in the texts, for the interests of all people."""
 
     async def since(self, since: datetime, *, mutes: Mutes, language: str | None) -> tuple[ListedStory, ...]:
         """Stories with news since shortly before then, and what is new in them since then."""

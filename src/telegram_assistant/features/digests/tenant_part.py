@@ -38,7 +38,7 @@ class TenantPart:
         self._texts: dict[int, tuple[VisibleStory, Sequence[str]]] = {}
         """By identity of the story, which therefore has to stay."""
         self.texts = TextMemory()
-        """What is in the texts, for the interests of all people."""
+        """The words of the texts, for the interests of all people."""
 
     async def since(self, since: datetime, *, mutes: Mutes, language: str | None) -> tuple[ListedStory, ...]:
         """Stories with news since shortly before then, and what is new in them since then."""

@@ -161,6 +161,7 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite chaos-stories $(BIN)/python -m bench.chaos_stories --days 6 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
 	$(SERVERS_ENV) && scripts/suite bench-digests $(BIN)/python -m bench.digests --quick --json
+	$(SERVERS_ENV) && scripts/suite bench-due-work $(BIN)/python -m bench.due_work --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-ask $(BIN)/python -m bench.ask --json
 	scripts/suite bench-citations $(BIN)/python -m bench.citations --json
 	$(SERVERS_ENV) && scripts/suite outage $(BIN)/python -m bench.outage --seconds 60 --json

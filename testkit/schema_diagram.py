@@ -127,6 +127,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "dead_letters",
         "stream_epoch",
         "job_runs",
+        "due_work",
         "rebuilds",
         "processes",
         "stage_minutes",

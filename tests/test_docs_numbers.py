@@ -9,7 +9,9 @@ from telegram_assistant.domain.accounts.account import LEASE_SECONDS, MARGIN_SEC
 from telegram_assistant.domain.branch import MAX_BRANCHES
 from telegram_assistant.domain.channels.health import PROMISED
 from telegram_assistant.domain.digests.interests import HALF_LIFE
+from telegram_assistant.domain.operations.due_work import MAX_ROWS, MOST_AHEAD
 from telegram_assistant.domain.receivers.delivery import FIRST_RETRY, PAUSED_AFTER
+from telegram_assistant.features.operations.due_work import LEASE
 from telegram_assistant.features.receivers.sending import (
     ATTEMPT_SECONDS,
     MAX_DELIVERIES_PER_TURN,
@@ -35,6 +37,9 @@ QUOTED: list[tuple[str, timedelta | tuple[int, str]]] = [
     ("docs/code-tour.md#a-lease-takeover-after-a-kill", seconds(LEASE_SECONDS)),
     ("docs/code-tour.md#a-lease-takeover-after-a-kill", seconds(MARGIN_SECONDS)),
     ("docs/digests.md#digests", JOB_PERIODS["digests"]),
+    ("docs/digests.md#digests", MOST_AHEAD),
+    ("docs/architecture.md#periodic-work", LEASE),
+    ("docs/architecture.md#periodic-work", (MAX_ROWS, "rows")),
     ("docs/digests.md#interests", HALF_LIFE),
     ("docs/glossary.md#reading-telegram", seconds(LEASE_SECONDS)),
     ("docs/glossary.md#reading-telegram", seconds(RENEW_SECONDS)),

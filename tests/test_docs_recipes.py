@@ -65,7 +65,7 @@ NEW_LINES = [
     ),
     (
         f"{PACKAGE}/jobs.py",
-        '    Job("forget_notices"',
+        '    Job("make_partitions"',
         '    Job("count_notes", timedelta(hours=1), count_notes),\n',
     ),
     # an event

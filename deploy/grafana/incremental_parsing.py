@@ -3,42 +3,25 @@ loads.
 """
 
 import json
-from dataclasses import dataclass
 
-from grafana_foundation_sdk.builders import common, prometheus, stat, timeseries
-from grafana_foundation_sdk.builders.dashboard import Dashboard, ThresholdsConfig
+from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import units
-from grafana_foundation_sdk.models.common import (
-    BigValueColorMode,
-    BigValueGraphMode,
-    GraphTresholdsStyleMode,
-    LegendDisplayMode,
-    LegendPlacement,
-    SortOrder,
-    TooltipDisplayMode,
-)
-from grafana_foundation_sdk.models.dashboard import (
-    DashboardCursorSync,
-    DataSourceRef,
-    Threshold,
-    ThresholdsMode,
+from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
+
+from deploy.grafana.panels import (
+    HEIGHT,
+    PROMETHEUS,
+    WIDTH,
+    Panel,
+    Query,
+    draw_curve,
+    draw_figure,
+    limits,
 )
 
 TITLE = "Incremental Parsing Dashboard"
 UID = "incremental-parsing"
-PROMETHEUS = DataSourceRef(type_val="prometheus", uid="prometheus")
-WIDTH, HEIGHT = 8, 9
-
-type Panel = timeseries.Panel | stat.Panel
-
-
-@dataclass(frozen=True)
-class Query:
-    """One expression, and the name of what it draws."""
-
-    expression: str
-    legend: str
 
 
 def dashboard_json() -> str:
@@ -79,7 +62,7 @@ def dashboard() -> Dashboard:
 
 def parsing_rate() -> Panel:
     """How many posts come in."""
-    panel = _curve(
+    panel = draw_curve(
         "Parsing Rate",
         "New posts stored per second, by mode. Historical for more than a few minutes: "
         "channels were read for the first time, or not at all for "
@@ -87,12 +70,12 @@ def parsing_rate() -> Panel:
         "look at Scheduler Freshness and the alert Nothing Parsed.",
         Query("sum by (mode) (rate(posts_parsed_total[5m]))", "{{mode}}"),
     )
-    return panel.unit("suffix: posts/s").decimals(2).thresholds(_limits())
+    return panel.unit("suffix: posts/s").decimals(2).thresholds(limits())
 
 
 def parsing_latency() -> Panel:
     """How long a run takes."""
-    panel = _curve(
+    panel = draw_curve(
         "Parsing Latency p95",
         "How long 95 of 100 runs take at most, without the waits that Telegram asks for. Target: "
         "under 30 s. Above 60 s an alert fires: look at the "
@@ -103,12 +86,12 @@ def parsing_latency() -> Panel:
         ),
         Query("histogram_quantile(0.95, sum by (le) (rate(parsing_duration_seconds_bucket[10m])))", "all"),
     )
-    return panel.unit(units.Seconds).thresholds(_limits((30, "yellow"), (60, "red")))
+    return panel.unit(units.Seconds).thresholds(limits((30, "yellow"), (60, "red")))
 
 
 def empty_ticks() -> Panel:
     """How many runs were for nothing."""
-    panel = _curve(
+    panel = draw_curve(
         "Empty Ticks Detection",
         "Runs in ten minutes that stored nothing, beside all runs. Nine in ten is normal: "
         "most channels are silent most of the time. When both lines "
@@ -120,12 +103,12 @@ def empty_ticks() -> Panel:
         ),
         Query("sum(increase(parser_runs_total[10m]))", "all runs"),
     )
-    return panel.unit(units.Short).decimals(0).thresholds(_limits())
+    return panel.unit(units.Short).decimals(0).thresholds(limits())
 
 
 def hwm_age() -> Panel:
     """How long something has been half read."""
-    panel = _figure(
+    panel = draw_figure(
         "HWM Age Max",
         "For how long the crash mark of a half read channel has not been raised: "
         "a run was interrupted and none has gone on since. "
@@ -134,12 +117,12 @@ def hwm_age() -> Panel:
         "After a day an alert fires.",
         Query("max(parser_hwm_age_seconds) or vector(0)", "oldest mark"),
     )
-    return panel.unit(units.Seconds).thresholds(_limits((600, "yellow"), (86400, "red")))
+    return panel.unit(units.Seconds).thresholds(limits((600, "yellow"), (86400, "red")))
 
 
 def forced_historical() -> Panel:
     """How many channels were left alone for too long."""
-    panel = _figure(
+    panel = draw_figure(
         "Forced Historical Count",
         "Channels in 24 hours whose last successful poll was older than LPA_MAX_AGE_HOURS, "
         "so that the whole window is read again. "
@@ -147,12 +130,12 @@ def forced_historical() -> Panel:
         "or there are too many for the accounts.",
         Query("sum by (reason) (increase(parser_mode_forced_total[24h]))", "{{reason}}"),
     )
-    return panel.unit(units.Short).decimals(0).thresholds(_limits((1, "yellow"), (100, "red")))
+    return panel.unit(units.Short).decimals(0).thresholds(limits((1, "yellow"), (100, "red")))
 
 
 def scheduler_freshness() -> Panel:
     """How long ago the scheduler last worked."""
-    panel = _curve(
+    panel = draw_curve(
         "Scheduler Freshness",
         "Time since the last tick of any instance, and twice the interval, "
         "above which the alert Scheduler Stale fires. The colours are those of the "
@@ -161,49 +144,4 @@ def scheduler_freshness() -> Panel:
         Query("time() - max(scheduler_last_tick_ts_seconds > 0)", "since the last tick"),
         Query("2 * max(scheduler_interval_seconds)", "limit"),
     )
-    return panel.unit(units.Seconds).thresholds(_limits((300, "yellow"), (600, "red")))
-
-
-def _curve(title: str, description: str, *queries: Query) -> timeseries.Panel:
-    dashed = common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
-    panel = (
-        timeseries.Panel()
-        .title(title)
-        .description(description)
-        .min(0)
-        .fill_opacity(10)
-        .thresholds_style(dashed)
-    )
-    legend = (
-        common.VizLegendOptions()
-        .show_legend(show_legend=True)
-        .display_mode(LegendDisplayMode.LIST)
-        .placement(LegendPlacement.BOTTOM)
-    )
-    panel.legend(legend.calcs([]))
-    panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
-    return panel.targets([_target(query, ref) for query, ref in zip(queries, "AB", strict=False)])
-
-
-def _figure(title: str, description: str, query: Query) -> stat.Panel:
-    panel = stat.Panel().title(title).description(description).min(0)
-    panel.graph_mode(BigValueGraphMode.AREA).color_mode(BigValueColorMode.VALUE)
-    panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
-    return panel.targets([_target(query, "A")])
-
-
-def _target(query: Query, ref: str) -> prometheus.Dataquery:
-    return (
-        prometheus.Dataquery()
-        .ref_id(ref)
-        .datasource(PROMETHEUS)
-        .expr(query.expression)
-        .legend_format(query.legend)
-        .range()
-    )
-
-
-def _limits(*steps: tuple[float, str]) -> ThresholdsConfig:
-    """Green until the first step."""
-    colours = [Threshold(None, "green"), *(Threshold(value, colour) for value, colour in steps)]
-    return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(colours)
+    return panel.unit(units.Seconds).thresholds(limits((300, "yellow"), (600, "red")))

@@ -19,6 +19,7 @@ from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
 from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scrubbing import scrub_text
+from telegram_assistant.work_kinds import build_worker
 
 FIRST_PAUSE_SECONDS = 15.0
 """How long a job that has to wait pauses at first; then twice as long each time,
@@ -27,11 +28,16 @@ until its lease would end.
 
 
 async def run_now(job: Job, *, app: App, now: datetime) -> str:
-    """Run the job out of turn and record it like any other run. Its periods go on as before."""
+    """Run the job out of turn and record it like any other run. Its periods go on as before.
+
+    Work that it enqueues is done in this process, unless a worker is quicker.
+    """
     period = await app.system.job_runs.claim(job.name, now, instance=app.instance, lease=job.lease)
     error: str | None = "the command was interrupted"
     try:
         outcome = await job.run(app, now)
+        if job.enqueues:
+            outcome = f"{outcome}; {await work_off(job, app=app, now=now)}"
         error = None
     except Exception as failure:
         error = scrub_text(f"{type(failure).__name__}: {failure}")
@@ -40,6 +46,13 @@ async def run_now(job: Job, *, app: App, now: datetime) -> str:
         if period is not None:
             await app.system.job_runs.finish(job.name, period, instance=app.instance, error=error)
     return outcome
+
+
+async def work_off(job: Job, *, app: App, now: datetime) -> str:
+    """Do what the job has enqueued, at once."""
+    await app.system.due_work.hurry(job.enqueues)
+    count = await build_worker(app, Health(probes={})).work_off(job.enqueues, now=now)
+    return f"{count.done} done here, {count.failed} failed"
 
 
 def jobs_of_api(app: App, health: Health) -> tuple[Loop, ...]:

@@ -1,46 +1,39 @@
 """All periodic jobs, as one readable list.
 
-A new job is a function and an entry in PERIODIC; `clock.py` runs them.
+A new job is a function and an entry in PERIODIC; `clock.py` runs them. Work for tenants and people, and work
+that may have many rows, is only enqueued here: `work_kinds.py` says what it is, and any worker does it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
+from telegram_assistant.domain.operations.due_work import WorkUrgency
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels.networks import learn_networks
-from telegram_assistant.features.channels.records import count_records
-from telegram_assistant.features.digests.digests import due_moment, make_digest
-from telegram_assistant.features.digests.interests import learn_from_saved
 from telegram_assistant.features.media import upkeep as media
-from telegram_assistant.features.posts.habits import learn_channel_habits
-from telegram_assistant.features.stories.keyword_trends import keep_day
-from telegram_assistant.features.stories.marks import raise_followed
-from telegram_assistant.features.stories.writing import SummaryWriter
-from telegram_assistant.features.watches.meaning import raise_meanings
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.operations.enqueuing import Audience
+from telegram_assistant.work_kinds import DIGEST, urgency_of
 
-TREND_DAYS = 90
-TREND_DAYS_MADE_UP = 7
-"""Days that are looked at again if nothing was running when they ended."""
-LEARNT_LETTERS = 300
-"""The beginning of a post says what it is about."""
+type Run = Callable[[App, datetime], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work for every period.
 
-    `run` returns a short description of what it did. `lease` is how long a run may take.
+    `run` returns a short description of what it did. `lease` is how long a run may take. `enqueues` are the
+    kinds of due work that it enqueues; the workers do them.
     """
 
     name: str
     every: timedelta
-    run: Callable[[App, datetime], Awaitable[str]]
+    run: Run
     lease: timedelta = timedelta(minutes=10)
+    enqueues: tuple[str, ...] = ()
 
 
 async def make_partitions(app: App, now: datetime) -> str:
@@ -70,53 +63,9 @@ async def sweep_media(app: App, now: datetime) -> str:
     return f"{summary}; {swept.thumbnails} thumbnails without a file"
 
 
-async def forget_notices(app: App, _now: datetime) -> str:
-    """Delete notices that were announced more than a day ago."""
-    return f"forgot {await app.system.notices.forget_old()}"
-
-
-async def forget_pages(app: App, now: datetime) -> str:
-    """Delete linked pages that nobody has asked for in a month. Posts keep their excerpts."""
-    return f"forgot {await app.system.pages.forget(now - timedelta(days=30))}"
-
-
-async def forget_tagging(app: App, now: datetime) -> str:
-    """Delete proposed tags without support, and texts that are too old to be compared with copies."""
-    before = now - timedelta(days=30)
-    return (
-        f"forgot {await app.system.vocabularies.forget(before)} proposals, "
-        f"{await app.system.near_texts.forget(before)} texts"
-    )
-
-
-async def forget_terms(app: App, now: datetime) -> str:
-    """Delete the terms of posts that were compared a week ago. Their stories stay."""
-    return f"forgot the terms of {await app.system.post_terms.forget(now)} posts"
-
-
-async def forget_summaries(app: App, now: datetime) -> str:
-    """Delete texts about stories that a provider wrote a month ago."""
-    return f"forgot {await app.system.summary_upkeep.forget(now - timedelta(days=30))}"
-
-
 async def settle_lost_calls(app: App, _now: datetime) -> str:
     """Count calls to providers as spent if their process died before settling them."""
     return f"{await app.system.spending.expire()} calls written off as spent"
-
-
-async def forget_answers(app: App, now: datetime) -> str:
-    """Delete responses to changes, which are kept for a day for repeated requests."""
-    return f"forgot {await app.system.idempotency.forget(now - timedelta(days=1))}"
-
-
-async def forget_requests(app: App, now: datetime) -> str:
-    """Delete requests to follow that were answered more than a month ago."""
-    return f"forgot {await app.system.request_queue.forget(now - timedelta(days=30))}"
-
-
-async def forget_operations(app: App, now: datetime) -> str:
-    """Delete the throughput of stages and the reports of processes from before the last day."""
-    return f"forgot {await app.system.stage_minutes.forget(now - timedelta(days=1))} minutes of stages"
 
 
 async def forget_in_graph(app: App, now: datetime) -> str:
@@ -126,148 +75,88 @@ async def forget_in_graph(app: App, now: datetime) -> str:
     return f"forgot {await app.graph_index.graph.forget(oldest_day(now))} days and posts"
 
 
-async def make_digests(app: App, now: datetime) -> str:
-    """Make the digests that are due."""
-    due = [
-        (plan, moment)
-        for plan in await app.system.digest_plans.everybody()
-        if (moment := due_moment(plan, now=now))
-    ]
-    for plan, moment in due:
-        own = app.person(plan.tenant_id, plan.user_id)
-        await make_digest(
-            plan.tenant_id,
-            plan.user_id,
-            moment,
-            stores=app.tenant(plan.tenant_id),
-            own=own,
-            now=now,
-            language=plan.language,
-            is_planned=True,
-            writer=SummaryWriter(app.questions, plan.tenant_id),
+async def enqueue_digests(app: App, _now: datetime) -> str:
+    """Enqueue the digests of new and changed plans; prepare those before their hour that many wait for."""
+    changed = await app.system.enqueuer.enqueue_digests(DIGEST, WorkUrgency.DIGEST)
+    early = await app.system.enqueuer.spread_digests(DIGEST)
+    return f"{changed} plans are new or changed, {early} digests are prepared early"
+
+
+def _enqueue(*kinds: str) -> Run:
+    """Enqueue work of the whole installation."""
+
+    async def run(app: App, _now: datetime) -> str:
+        count = sum([await app.system.enqueuer.enqueue(kind, urgency_of(kind)) for kind in kinds])
+        return f"enqueued {count}"
+
+    return run
+
+
+def _enqueue_for_tenants(every: timedelta, audiences: Mapping[str, Audience]) -> Run:
+    """Enqueue work of these kinds, each for the tenants that it is for, within half the period at most."""
+
+    async def run(app: App, now: datetime) -> str:
+        count = sum(
+            [
+                await app.system.enqueuer.enqueue_for_tenants(
+                    kind, urgency_of(kind), audience, now=now, spread=every / 2
+                )
+                for kind, audience in audiences.items()
+            ]
         )
-    return f"made {len(due)}"
+        return f"enqueued {count}"
+
+    return run
 
 
-async def find_trends(app: App, now: datetime) -> str:
-    """Keep the names and tags that the day before, and days that were missed, were about;
-    delete those of older days.
-    """
-    today = now.astimezone(UTC).date()
-    missing = await app.system.trend_days.missing(
-        [today - timedelta(days=ago) for ago in range(1, TREND_DAYS_MADE_UP + 1)]
-    )
-    trend_count = 0
-    for tenant_id, day in missing:
-        trend_count += await keep_day(day, stores=app.tenant(tenant_id))
-    forgotten = await app.system.trend_days.forget(today - timedelta(days=TREND_DAYS))
-    return f"found {trend_count} trends of {len(missing)} days, forgot {forgotten} days"
+def _forgetting(name: str, every: timedelta, *kinds: str) -> Job:
+    """A job that enqueues the forgetting of old rows; without kinds, the kind of its own name."""
+    return Job(name, every, _enqueue(*(kinds or (name,))), enqueues=kinds or (name,))
 
 
-async def learn_channel_networks(app: App, now: datetime) -> str:
-    """Learn which channels have one owner, for each tenant from the posts that it sees."""
-    tenant_ids = await app.system.tenants.following()
-    changed = 0
-    for tenant_id in tenant_ids:
-        changed += await learn_networks(networks=app.tenant(tenant_id).networks, now=now)
-    return f"looked at {len(tenant_ids)} tenants, changed {changed} channels"
-
-
-async def learn_posting_habits(app: App, now: datetime) -> str:
-    """Learn how channels begin and end their posts, for each tenant from the posts that it sees."""
-    tenant_ids = await app.system.tenants.following()
-    changed = 0
-    for tenant_id in tenant_ids:
-        changed += await learn_channel_habits(habits=app.tenant(tenant_id).habits, now=now)
-    return f"looked at {len(tenant_ids)} tenants, learnt of {changed} channels"
-
-
-async def count_channel_records(app: App, now: datetime) -> str:
-    """Count the records of channels anew, for each tenant from the posts that it sees."""
-    tenant_ids = await app.system.tenants.with_old_records(now)
-    counted = 0
-    for tenant_id in tenant_ids:
-        counted += await count_records(stores=app.tenant(tenant_id), now=now)
-    return f"counted {counted} channels of {len(tenant_ids)} tenants"
-
-
-async def sync_interests(app: App, _now: datetime) -> str:
-    """Learn from the posts that people saved, and let what was learnt fade."""
-    saved = await app.system.interest_upkeep.newly_saved()
-    for post in saved:
-        await learn_from_saved(
-            post.post_id,
-            post.text[:LEARNT_LETTERS],
-            interests=app.person(post.tenant_id, post.user_id).interests,
-        )
-    remaining = await app.system.interest_upkeep.fade(
-        period=timedelta(minutes=app.settings.web.interests_minutes)
-    )
-    return f"learnt from {len(saved)} saved posts, {remaining} topics kept"
-
-
-async def watch_silences(app: App, now: datetime) -> str:
-    """Raise the alerts of channels that are silent for as long as a watch says."""
-    return f"raised {await app.system.watch_matching.raise_silences(now)} alerts"
-
-
-async def watch_stories(app: App, now: datetime) -> str:
-    """Raise the alerts of stories that have reached as many posts as a watch says,
-    and of new posts in stories that people follow.
-    """
-    story_alerts = await app.system.watch_matching.raise_grown(now)
-    followed_alerts = await raise_followed(followers=app.system.story_followers, tenant=app.tenant)
-    return f"raised {story_alerts} alerts of watches, {followed_alerts} of followed stories"
-
-
-async def watch_meanings(app: App, now: datetime) -> str:
-    """Raise the alerts of posts that mean what a watch says."""
-    alert_count = await raise_meanings(
-        matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now
-    )
-    return f"raised {alert_count} alerts"
-
-
-async def forget_alerts(app: App, now: datetime) -> str:
-    """Delete alerts that are older than three months."""
-    return f"forgot {await app.system.watch_matching.forget(now - timedelta(days=90))}"
-
-
-async def forget_deliveries(app: App, now: datetime) -> str:
-    """Delete counts of mails from before yesterday, and secrets of webhooks that have been replaced."""
-    return f"forgot {await app.system.deliveries.forget(now - timedelta(days=1))}"
+def _for_tenants(name: str, every: timedelta, audience: Audience, **more: Audience) -> Job:
+    """A job that enqueues work of its own name, and of others, for tenants."""
+    audiences = {name: audience, **more}
+    return Job(name, every, _enqueue_for_tenants(every, audiences), enqueues=tuple(audiences))
 
 
 PERIODIC = (
-    Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
-    Job("trends", timedelta(days=1), find_trends, lease=timedelta(hours=1)),
-    Job("channel_networks", timedelta(days=1), learn_channel_networks, lease=timedelta(hours=1)),
-    Job("channel_records", timedelta(minutes=15), count_channel_records, lease=timedelta(hours=1)),
-    Job("posting_habits", timedelta(days=1), learn_posting_habits, lease=timedelta(hours=1)),
+    Job("digests", timedelta(minutes=1), enqueue_digests, enqueues=(DIGEST,)),
+    _for_tenants("trends", timedelta(days=1), Audience.WITHOUT_TRENDS),
+    _for_tenants("channel_networks", timedelta(days=1), Audience.FOLLOWING),
+    _for_tenants("channel_records", timedelta(minutes=15), Audience.OLD_RECORDS),
+    _for_tenants("posting_habits", timedelta(days=1), Audience.FOLLOWING),
     Job("make_partitions", timedelta(hours=1), make_partitions),
-    Job("forget_notices", timedelta(hours=1), forget_notices),
+    _forgetting("forget_notices", timedelta(hours=1)),
     Job("storage_usage", timedelta(hours=6), storage_usage),
     Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
-    Job("forget_pages", timedelta(days=1), forget_pages),
-    Job("forget_tagging", timedelta(days=1), forget_tagging),
-    Job("forget_terms", timedelta(days=1), forget_terms),
-    Job("forget_summaries", timedelta(days=1), forget_summaries),
-    Job("forget_answers", timedelta(hours=1), forget_answers),
-    Job("forget_requests", timedelta(days=1), forget_requests),
-    Job("forget_operations", timedelta(hours=1), forget_operations),
+    _forgetting("forget_pages", timedelta(days=1)),
+    _forgetting("forget_tagging", timedelta(days=1), "forget_proposals", "forget_near_texts"),
+    _forgetting("forget_terms", timedelta(days=1)),
+    _forgetting("forget_summaries", timedelta(days=1)),
+    _forgetting("forget_trends", timedelta(days=1)),
+    _forgetting("forget_answers", timedelta(hours=1)),
+    _forgetting("forget_requests", timedelta(days=1)),
+    _forgetting("forget_operations", timedelta(hours=1)),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
-    Job("watch_silences", timedelta(minutes=10), watch_silences),
-    Job("watch_stories", timedelta(minutes=1), watch_stories),
-    Job("watch_meanings", timedelta(minutes=1), watch_meanings),
-    Job("forget_alerts", timedelta(days=1), forget_alerts),
-    Job("forget_deliveries", timedelta(days=1), forget_deliveries),
+    _for_tenants("watch_silences", timedelta(minutes=10), Audience.SILENCE_WATCHES),
+    _for_tenants(
+        "watch_stories",
+        timedelta(minutes=1),
+        Audience.STORY_WATCHES,
+        watch_followed_stories=Audience.FOLLOWED_STORIES,
+    ),
+    _for_tenants("watch_meanings", timedelta(minutes=1), Audience.MEANING_WATCHES),
+    _forgetting("forget_alerts", timedelta(days=1)),
+    _forgetting("forget_deliveries", timedelta(days=1)),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 
 
 def periodic_jobs(settings: Settings) -> tuple[Job, ...]:
     """Return all jobs, with the periods that an installation chooses."""
-    return (*PERIODIC, Job("interests", timedelta(minutes=settings.web.interests_minutes), sync_interests))
+    every = timedelta(minutes=settings.web.interests_minutes)
+    return (*PERIODIC, _for_tenants("interests", every, Audience.INTERESTED))
 
 
 def job_named(name: str, settings: Settings) -> Job:

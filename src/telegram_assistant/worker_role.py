@@ -34,6 +34,7 @@ from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.improvements import better_tags, better_vectors, better_vision_results
 from telegram_assistant.understanding.improving import improving
+from telegram_assistant.work_kinds import build_worker
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
@@ -57,6 +58,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
         improvement_loop,
         *upkeep,
         sending_loop(app),
+        due_work_loop(app, health),
     )
 
 
@@ -81,6 +83,11 @@ def sending_loop(app: App) -> Loop:
 def fanouts_loop(app: App) -> Loop:
     """Build the loop that writes the alerts of posts that very many watches ask for."""
     return Loop("alert_fanouts", partial(keep_fanning_out, matching=app.system.watch_matching))
+
+
+def due_work_loop(app: App, health: Health) -> Loop:
+    """Build the loop that does what periodic jobs enqueue."""
+    return Loop("due work", build_worker(app, health).keep_working)
 
 
 def held_posts_loop(

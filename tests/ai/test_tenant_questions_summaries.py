@@ -31,10 +31,10 @@ from telegram_assistant.features.understanding.provider_texts import (
     NOT_SENT,
     UNSUPPORTED,
 )
-from telegram_assistant.jobs import forget_summaries, make_digests
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
+from testkit.due_work import run_periodic
 from testkit.factories import fresh_number, make_channel, make_page, make_post
 from testkit.inventing_provider import InventingModel
 from testkit.provider_server import ChatRequest, FakeServer
@@ -385,16 +385,16 @@ async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgott
             user_id,
         )
         first = await room.tell([(await room.channel(), text) for text in (CLOSED, TOO)])
-        await make_digests(room.app, datetime.now(UTC))
+        await run_periodic(room.app, "digests")
         (stored,) = await own.digests.newest(limit=5)
         assert [story.model for story in stored.digest.stories] == ["gpt-4o-mini"]
         assert [check.value for check in stored.digest.checks.left_out] == ["name"]
         assert (await room.full(first, language="ru")).written is not None, (
             "the page of the story shows the same text"
         )
-        await forget_summaries(room.app, datetime.now(UTC) + timedelta(days=29))
+        await run_periodic(room.app, "forget_summaries", datetime.now(UTC) + timedelta(days=29))
         assert (await room.full(first)).written is not None
-        await forget_summaries(room.app, datetime.now(UTC) + timedelta(days=31))
+        await run_periodic(room.app, "forget_summaries", datetime.now(UTC) + timedelta(days=31))
         assert (await room.full(first)).written is None
     assert server.calls == 1
 

@@ -74,6 +74,25 @@ JOB_LAST_SUCCESS = Gauge(
     ["job"],
     registry=REGISTRY,
 )
+DUE_WORK_RUNS = Counter(
+    "due_work_runs_total",
+    "Pieces of periodic work that this process ran, by kind and outcome (done, failed: tried again later).",
+    ["kind", "outcome"],
+    registry=REGISTRY,
+)
+DUE_WORK_WAITING = Gauge(
+    "due_work_waiting",
+    "Pieces of periodic work that wait in PostgreSQL, by kind and state (due: claimable now, failed: "
+    "their last attempt failed).",
+    ["kind", "state"],
+    registry=REGISTRY,
+)
+DUE_WORK_LATE = Gauge(
+    "due_work_late_seconds",
+    "Since when the longest waiting piece of periodic work has been due, by kind.",
+    ["kind"],
+    registry=REGISTRY,
+)
 
 HTTP_ANSWERS = Counter(
     "http_answers_total",

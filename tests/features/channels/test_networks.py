@@ -7,9 +7,9 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.features.channels.channel import channel_with_activity
-from telegram_assistant.jobs import learn_channel_networks
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
+from testkit.due_work import run_periodic
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.conftest import Admin
 
@@ -39,7 +39,7 @@ async def post_texts(app: App, *posts: tuple[ChannelId, int, str, str]) -> list[
 
 
 async def learn_networks_of(app: App, admin: Admin, tenant_id: TenantId) -> dict[ChannelId, ChannelId | None]:
-    await learn_channel_networks(app, NOW)
+    await run_periodic(app, "channel_networks", NOW)
     rows = await admin.fetch(
         "SELECT channel_id, network FROM subscriptions WHERE tenant_id = $1 ORDER BY channel_id", tenant_id
     )

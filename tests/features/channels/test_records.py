@@ -17,10 +17,10 @@ from telegram_assistant.features.channels.records import (
     load_records,
     posts_behind_number,
 )
-from telegram_assistant.jobs import count_channel_records
 from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
+from testkit.due_work import run_periodic
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.conftest import Admin
 
@@ -54,7 +54,7 @@ async def follow(app: App, *channels: ChannelId) -> TenantId:
 
 
 async def count(app: App, tenant_id: TenantId, *channels: ChannelId) -> list[ChannelRecord]:
-    await count_channel_records(app, datetime.now(UTC) + timedelta(minutes=1))
+    await run_periodic(app, "channel_records", datetime.now(UTC) + timedelta(minutes=1))
     records = await load_records(channels, stores=app.tenant(tenant_id))
     return [records[channel_id] for channel_id in channels]
 

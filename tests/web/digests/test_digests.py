@@ -10,9 +10,9 @@ from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.document import digest_document
-from telegram_assistant.jobs import make_digests, sync_interests
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.due_work import run_periodic
 from testkit.factories import make_page, make_post
 from testkit.web_clients import Browser
 from tests.conftest import Admin
@@ -233,7 +233,7 @@ async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refuse
         owner.user_id,
     )
     for _ in range(2):
-        await make_digests(app, now)
+        await run_periodic(app, "digests", now)
     assert await admin.fetchval("SELECT count(*) FROM digests WHERE user_id = $1", owner.user_id) == 1
     assert "Nothing new" in (await owner.open("./digest")).text
 
@@ -294,7 +294,7 @@ async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_for
     await owner.open("./interests")
     await owner.submit("./save", post=f"{channel_id}/1")
     for _ in range(2):
-        await sync_interests(app, datetime.now(UTC))
+        await run_periodic(app, "interests")
     page = (await owner.open("./interests")).text
     assert "you asked for less like" in page
     assert "you saved" in page

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.jobs import sync_interests
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.due_work import run_periodic
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 from tests.web.digests.test_digests import headlines, make_now
@@ -135,7 +135,7 @@ async def test_what_has_faded_is_not_taken_back_twice(
     await owner.open("./today")
     await owner.submit("./interests/say", story=str(story), feedback="more")
     await owner.submit("./save", post=f"{channel_id}/1")
-    await sync_interests(app, datetime.now(UTC))
+    await run_periodic(app, "interests")
     assert await load_weights(owner) == {"Казань": "+0.7"}
     long_ago = datetime.now(UTC) - timedelta(days=60)
     await admin.execute(

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.jobs import find_trends
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.due_work import run_periodic
 from testkit.factories import make_page, make_post
 from testkit.web_clients import member_browser
 from tests.conftest import Admin
@@ -69,7 +69,7 @@ async def test_a_name_that_is_mentioned_more_than_usual_is_a_trend_and_its_day_i
     )
     await mention(channels, "Вчера в Краснолесье выпал снег.", yesterday, 202, system=system)
     await admin.execute(OTHERS_HAVE_THEIR_DAYS, tenant_id, now.date())
-    await find_trends(app, now)
+    await run_periodic(app, "trends", now)
     async with member_browser(app, tenant_id) as reader:
         page = (await reader.open("./trends")).text
     assert "Names and tags in the last hour" in page

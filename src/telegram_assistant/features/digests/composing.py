@@ -5,7 +5,7 @@ nothing twice.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from telegram_assistant.domain.digests.digest import (
     Digest,
@@ -19,8 +19,9 @@ from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.digests.sections import folder_of_story
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
-from telegram_assistant.features.digests.interests import match_interests, text_without_channel
-from telegram_assistant.features.stories.stories import ListedStory, recent_stories
+from telegram_assistant.features.digests.interests import match_interests
+from telegram_assistant.features.digests.tenant_part import MAX_CHANNELS, TenantPart
+from telegram_assistant.features.stories.stories import ListedStory
 from telegram_assistant.features.stories.telling import summary_of
 from telegram_assistant.features.stories.writing import (
     SummaryWriter,
@@ -36,12 +37,6 @@ from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
-MAX_CONSIDERED = 400
-"""Stories that are looked at: a small one may interest most."""
-MAX_DELAY = timedelta(days=2)
-"""A post that was published before the last digest may be stored after it."""
-MAX_CHANNELS = 6
-"""Channels that a digest names per story, and whose posts say whether it interests."""
 MIN_WORDINGS = 2
 KNOWN_SHARE = 0.5
 """Of the words of a sentence that tells something new without a new number or name,
@@ -64,33 +59,23 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     mutes: Mutes | None = None,
     interests: Sequence[Interest] = (),
     writer: SummaryWriter | None = None,
+    part: TenantPart | None = None,
 ) -> Digest:
     """Returns what happened since then, what interests most first. `earlier` are the digests of the last
-    week: what they told is not told again.
+    week: what they told is not told again. `part` is what others of the tenant have read already.
 
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
     muted = mutes or Mutes()
-    recent_stories_page = await recent_stories(
-        since - MAX_DELAY,
-        stores=stores,
-        now=now,
-        seen_at=since,
-        mutes=muted,
-        limit=MAX_CONSIDERED,
-        candidates=MAX_CONSIDERED,
-        max_age=now - since + MAX_DELAY,
-        language=language,
-    )
-    changed_stories = [
-        story for story in recent_stories_page.stories if story.new or _was_corrected(story.story, since)
-    ]
+    tenant_part = part or TenantPart(stores, now=now)
+    recent = await tenant_part.since(since, mutes=muted, language=language)
+    changed_stories = [story for story in recent if story.new or _was_corrected(story.story, since)]
     unmuted = [
         story
         for story in changed_stories
         if not any(word.casefold() in _text_of(story).casefold() for word in muted.words)
     ]
-    ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now)
+    ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now, tenant_part)
     chosen_stories: list[_ChosenStory] = []
     unchanged_count = beyond_count = 0
     for listed_story, touch in ranked:
@@ -116,18 +101,12 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
 
 
 def _by_interest(
-    stories: Sequence[ListedStory], interests: Sequence[Interest], now: datetime
+    stories: Sequence[ListedStory], interests: Sequence[Interest], now: datetime, part: TenantPart
 ) -> list[tuple[ListedStory, InterestMatch]]:
     pairs = [
         (
             listed_story,
-            match_interests(
-                [
-                    text_without_channel(post.text, post.channel)
-                    for post in listed_story.story.first_of_channels[:MAX_CHANNELS]
-                ],
-                interests,
-            ),
+            match_interests(part.texts_of(listed_story.story), interests, memory=part.texts),
         )
         for listed_story in stories
     ]

@@ -11,6 +11,7 @@ from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.receivers.delivery import NO_RECEIVER
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.features.digests.tenant_part import TenantPart
 from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.digests.digests import PersonDigests, PlannedPerson
@@ -38,17 +39,18 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     language: str | None = None,
     is_planned: bool = False,
     writer: SummaryWriter | None = None,
+    part: TenantPart | None = None,
 ) -> UUID:
-    """Makes the digest of this moment, once, however often it is asked for. Returns its id. `writer` is that
-    of `compose`.
+    """Makes the digest of this moment, once, however often it is asked for. Returns its id. `writer` and
+    `part` are those of `compose`.
 
-    A planned one goes to the receivers of the plan, unless it has nothing to tell. One out of turn stays on
-    the page of who asked for it.
+    A planned one goes to the receivers of the plan, unless it has nothing to tell. If it is made before its
+    moment, nobody gets or sees it before. One out of turn stays on the page of who asked for it.
     """
     digest_id = digest_id_of(tenant_id, user_id, moment)
     recent = await own.digests.newest(
-        limit=MAX_REMEMBERED, since=now - REMEMBERED_FOR
-    ) or await own.digests.newest(limit=1)
+        limit=MAX_REMEMBERED, since=now - REMEMBERED_FOR, with_prepared=True
+    ) or await own.digests.newest(limit=1, with_prepared=True)
     if any(stored_digest.digest_id == digest_id for stored_digest in recent):
         return digest_id
     plan = await own.digests.plan()
@@ -62,9 +64,13 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),
         writer=writer,
+        part=part,
     )
     await own.digests.save(
-        digest_id, digest, receivers=plan.receivers if is_planned and digest.stories else ()
+        digest_id,
+        digest,
+        receivers=plan.receivers if is_planned and digest.stories else (),
+        ready_at=moment if is_planned and moment > now else None,
     )
     return digest_id
 

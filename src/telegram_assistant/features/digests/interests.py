@@ -25,9 +25,8 @@ from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.stories.stories import visible_story
 from telegram_assistant.features.stories.telling import tell
 from telegram_assistant.language.lemmas import lemmas_in
-from telegram_assistant.language.parsed_text import is_cyrillic
 from telegram_assistant.language.russian import analyser
-from telegram_assistant.language.topics import touches
+from telegram_assistant.language.topics import TextMemory
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.digests.interests import PersonInterests
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -39,16 +38,20 @@ MIN_WORDS = 2
 """Of a tag in the other language, where its own name is missing."""
 
 
-def match_interests(texts: Sequence[str], interests: Sequence[Interest]) -> InterestMatch:
+def match_interests(
+    texts: Sequence[str], interests: Sequence[Interest], *, memory: TextMemory | None = None
+) -> InterestMatch:
     """Returns which interests a story touches that is told in these texts: two of them are about the topic,
-    or the only one in its alphabet.
+    or the only one in its alphabet. `memory` remembers the texts from call to call.
     """
+    known = memory or TextMemory()
     return interest_match_of(
         [
             interest
             for interest in interests
-            if sum(touches(text, interest.topic) for text in texts) >= _enough(texts, interest.topic)
-            or (interest.weight < 0 and _touches_in_other_language(texts, interest.topic))
+            if sum(known.touches(text, interest.topic) for text in texts)
+            >= _enough(texts, interest.topic, known)
+            or (interest.weight < 0 and _touches_in_other_language(texts, interest.topic, known))
         ]
     )
 
@@ -59,25 +62,25 @@ def text_without_channel(text: str, channel: str) -> str:
     return re.sub(rf"(?<!\w){name}(?!\w)", " ", text, flags=re.IGNORECASE) if name else text
 
 
-def _touches_in_other_language(texts: Sequence[str], topic: str) -> bool:
+def _touches_in_other_language(texts: Sequence[str], topic: str, known: TextMemory) -> bool:
     """Whether the texts are about a disliked topic in the language that it is not written in: by the tag's
     own name, or by two of its words.
     """
     words = words_in_other_language(" ".join(topic.split()))
-    other_texts = [text for text in texts if is_cyrillic(text) != is_cyrillic(topic)]
+    other_texts = [text for text in texts if known.is_cyrillic(text) != known.is_cyrillic(topic)]
     touching_count = sum(
-        touches(text, words[0]) or sum(touches(text, word) for word in words[1:]) >= MIN_WORDS
+        known.touches(text, words[0]) or sum(known.touches(text, word) for word in words[1:]) >= MIN_WORDS
         for text in other_texts
         if words
     )
-    return bool(other_texts) and touching_count >= _enough(texts, words[0] if words else topic)
+    return bool(other_texts) and touching_count >= _enough(texts, words[0] if words else topic, known)
 
 
-def _enough(texts: Sequence[str], topic: str) -> int:
+def _enough(texts: Sequence[str], topic: str, known: TextMemory) -> int:
     """A word is found in texts of its own alphabet alone, which must be half of all;
     names are found in both.
     """
-    same_alphabet_count = sum(is_cyrillic(text) == is_cyrillic(topic) for text in texts)
+    same_alphabet_count = sum(known.is_cyrillic(text) == known.is_cyrillic(topic) for text in texts)
     return min(2, same_alphabet_count if 2 * same_alphabet_count >= len(texts) else len(texts))
 
 

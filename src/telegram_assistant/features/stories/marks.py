@@ -96,18 +96,22 @@ async def marked_stories(
     return MarkedPage(await asyncio.to_thread(tell_each), page[-1].marked_at if len(newest) > limit else None)
 
 
-async def raise_followed(*, followers: StoryFollowers, tenant: Callable[[TenantId], TenantStores]) -> int:
-    """Raises an alert for each new post, no copy, of a story that somebody follows: as their tenant sees it.
-
-    Returns how many are new.
+async def raise_followed(
+    *,
+    followers: StoryFollowers,
+    tenant: Callable[[TenantId], TenantStores],
+    tenant_id: TenantId | None = None,
+) -> int:
+    """Raises an alert for each new post, no copy, of a story that somebody of the tenant, or of any, follows:
+    as their tenant sees it. Returns how many are new.
     """
     by_tenant: dict[TenantId, list[FollowedStory]] = {}
-    for followed in await followers.list_changed():
+    for followed in await followers.list_changed(tenant_id):
         by_tenant.setdefault(followed.tenant_id, []).append(followed)
     raised = 0
-    for tenant_id, followed_stories in by_tenant.items():
+    for following, followed_stories in by_tenant.items():
         stories = await visible_stories(
-            [followed.post_id for followed in followed_stories], stores=tenant(tenant_id)
+            [followed.post_id for followed in followed_stories], stores=tenant(following)
         )
         for followed in followed_stories:
             story = stories.get(followed.post_id)

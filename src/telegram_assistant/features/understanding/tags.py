@@ -154,7 +154,10 @@ async def recently_used(
 ) -> tuple[TagCount, ...]:
     """Returns the most used tags of the last seven days, counted at most a minute ago."""
     return await recent.get_or_count(
-        (tenant_id, limit), lambda: most_used(now - RECENT, now, stores=stores, limit=limit), now=now
+        tenant_id,
+        lambda: most_used(now - RECENT, now, stores=stores, limit=limit),
+        now=now,
+        variant=limit,
     )
 
 

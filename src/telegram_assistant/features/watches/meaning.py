@@ -3,7 +3,6 @@
 They need vectors, and say so where there are none.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.ids import PostId, TenantId
@@ -36,28 +35,29 @@ NO_MEANING = Reason(
 
 
 async def raise_meanings(
+    tenant_id: TenantId,
     *,
     matching: WatchMatching,
-    tenant: Callable[[TenantId], TenantStores],
+    stores: TenantStores,
     index: MeaningSearch | None,
     now: datetime,
 ) -> int:
-    """Raises the alerts of all watches by meaning for the posts of the last hours. Returns how many are new.
+    """Raises the alerts of the tenant's watches by meaning for the posts of the last hours. Returns how many
+    are new.
 
     A watch costs one question to the vector store for each run, however many posts there are.
     """
     if index is None:
         return 0
     raised = 0
-    for watched in await matching.meanings():
-        stores = tenant(watched.tenant_id)
+    for watched in await matching.meanings(tenant_id):
         try:
             conditions = await read_conditions(watched.target, stores=stores, now=now, zone=UTC)
         except Rejected:  # a channel that it names is not followed any more
             continue
         since = max(watched.begins_at, now - LOOKING_BACK)
         nearest_posts = await nearest_since(
-            conditions, tenant_id=watched.tenant_id, stores=stores, index=index, since=since, until=now
+            conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now
         )
         if not isinstance(nearest_posts, Reason) and nearest_posts:
             raised += await matching.raise_found(watched, nearest_posts)

@@ -54,6 +54,8 @@ from telegram_assistant.stores.postgres.media.files import MediaQueue
 from telegram_assistant.stores.postgres.media.post_files import PostMedia
 from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.media.vision_results import MediaResults
+from telegram_assistant.stores.postgres.operations.due_work import DueWorkQueue
+from telegram_assistant.stores.postgres.operations.enqueuing import WorkEnqueuer
 from telegram_assistant.stores.postgres.operations.job_runs import JobRuns
 from telegram_assistant.stores.postgres.operations.partitions import Partitions
 from telegram_assistant.stores.postgres.operations.processes import Processes
@@ -198,6 +200,8 @@ class SystemStores:
     folders: FollowedFolders
     raw_archive: Annotated[RawArchive, REPEATABLE]
     job_runs: JobRuns
+    due_work: DueWorkQueue
+    enqueuer: WorkEnqueuer
     digest_plans: DigestPlans
     interest_upkeep: InterestUpkeep
     partitions: Partitions

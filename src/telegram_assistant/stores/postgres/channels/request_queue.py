@@ -13,6 +13,7 @@ from uuid import UUID
 
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.channels.channel_requests import subscription_of
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -172,11 +173,14 @@ class RequestQueue:
         """Stores how far a long list has been read."""
         await self._update(request_id, "progress = $2, next_try_at = now() + $3", progress, TAKEN_FOR)
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes requests answered before that time; returns how many."""
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many requests answered before that time; returns how many."""
         async with self._transactions.begin() as connection:
             status = await connection.execute(
-                "DELETE FROM channel_requests WHERE state <> 'open' AND answered_at < $1", before
+                "DELETE FROM channel_requests WHERE ctid = ANY (ARRAY(SELECT ctid FROM channel_requests "
+                "WHERE state <> 'open' AND answered_at < $1 LIMIT $2))",
+                before,
+                limit,
             )
         return int(status.removeprefix("DELETE "))
 

@@ -48,19 +48,28 @@ class PersonDigests:
                 list(plan.receivers),
             )
 
-    async def save(self, digest_id: UUID, digest: Digest, *, receivers: Sequence[UUID] = ()) -> bool:
+    async def save(
+        self,
+        digest_id: UUID,
+        digest: Digest,
+        *,
+        receivers: Sequence[UUID] = (),
+        ready_at: datetime | None = None,
+    ) -> bool:
         """Keeps the digest, and in the same transaction a delivery for each of these receivers that exists.
+        Until it is ready, it is neither sent nor listed; None: it is ready now.
 
         Returns False if it is there already.
         """
         async with self._transactions.begin() as connection:
             status = await connection.execute(
-                "INSERT INTO digests (digest_id, since, until, content) "
-                "VALUES ($1, $2, $3, $4::text::jsonb) ON CONFLICT DO NOTHING",
+                "INSERT INTO digests (digest_id, since, until, content, made_at) "
+                "VALUES ($1, $2, $3, $4::text::jsonb, greatest(now(), $5)) ON CONFLICT DO NOTHING",
                 digest_id,
                 digest.since,
                 digest.until,
                 CONTENT.dump_json(digest).decode(),
+                ready_at,
             )
             is_new = bool(status == "INSERT 0 1")
             if is_new:
@@ -69,6 +78,7 @@ class PersonDigests:
                     digest_id,
                     list(receivers),
                     [delivery_id_of(digest_id, receiver) for receiver in receivers],
+                    ready_at,
                 )
         return is_new
 
@@ -80,15 +90,20 @@ class PersonDigests:
             )
         return _digest_of(row) if row else None
 
-    async def newest(self, *, limit: int, since: datetime | None = None) -> tuple[StoredDigest, ...]:
+    async def newest(
+        self, *, limit: int, since: datetime | None = None, with_prepared: bool = False
+    ) -> tuple[StoredDigest, ...]:
+        """Without those that are prepared for a later moment, unless they are wanted."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
-                SELECT {DIGEST_COLUMNS} FROM digests WHERE $2::timestamptz IS NULL OR until > $2
+                SELECT {DIGEST_COLUMNS} FROM digests
+                WHERE ($2::timestamptz IS NULL OR until > $2) AND ($3 OR made_at <= now())
                 ORDER BY until DESC LIMIT $1
                 """,
                 limit,
                 since,
+                with_prepared,
             )
         return tuple(_digest_of(row) for row in rows)
 
@@ -105,7 +120,7 @@ class PersonDigests:
 
 DELIVER = """
 INSERT INTO deliveries (delivery_id, receiver_id, digest_id, user_id, due_at)
-SELECT w.delivery_id, r.receiver_id, $1, current_person(), now()
+SELECT w.delivery_id, r.receiver_id, $1, current_person(), greatest(now(), $4)
 FROM unnest($2::uuid[], $3::uuid[]) AS w (receiver_id, delivery_id) JOIN receivers r USING (receiver_id)
 WHERE r.confirmed_at IS NOT NULL ON CONFLICT DO NOTHING
 """
@@ -132,28 +147,36 @@ class DigestPlans:
     async def everybody(self) -> tuple[PlannedPerson, ...]:
         """Everybody with a plan in a tenant that is not suspended."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                f"""
-                SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, greatest(p.changed_at, d.until) AS since,
-                    u.language
-                FROM digest_plans p
-                JOIN users u ON u.user_id = p.user_id
-                JOIN memberships m ON m.tenant_id = p.tenant_id AND m.user_id = p.user_id
-                JOIN tenants t ON t.tenant_id = p.tenant_id AND t.suspended_at IS NULL
-                LEFT JOIN LATERAL (
-                    SELECT until FROM digests d WHERE d.tenant_id = p.tenant_id AND d.user_id = p.user_id
-                    ORDER BY until DESC LIMIT 1
-                ) d ON true
-                WHERE p.times <> '{{}}'
-                ORDER BY p.tenant_id, p.user_id
-                """
+            rows = await connection.fetch(f"{PLANNED} ORDER BY p.tenant_id, p.user_id")
+        return tuple(map(_planned_person, rows))
+
+    async def find(self, tenant_id: TenantId, user_id: UserId) -> PlannedPerson | None:
+        """This person, if they have a plan in the tenant and it is not suspended."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"{PLANNED} AND p.tenant_id = $1 AND p.user_id = $2", tenant_id, user_id
             )
-        return tuple(
-            PlannedPerson(
-                TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["since"], row["language"]
-            )
-            for row in rows
-        )
+        return _planned_person(row) if row else None
+
+
+PLANNED = f"""
+SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, greatest(p.changed_at, d.until) AS since, u.language
+FROM digest_plans p
+JOIN users u ON u.user_id = p.user_id
+JOIN memberships m ON m.tenant_id = p.tenant_id AND m.user_id = p.user_id
+JOIN tenants t ON t.tenant_id = p.tenant_id AND t.suspended_at IS NULL
+LEFT JOIN LATERAL (
+    SELECT until FROM digests d WHERE d.tenant_id = p.tenant_id AND d.user_id = p.user_id
+    ORDER BY until DESC LIMIT 1
+) d ON true
+WHERE p.times <> '{{}}'
+"""
+
+
+def _planned_person(row: asyncpg.Record) -> PlannedPerson:
+    return PlannedPerson(
+        TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["since"], row["language"]
+    )
 
 
 def _plan(row: asyncpg.Record) -> DigestPlan:

@@ -18,6 +18,7 @@ from telegram_assistant.domain.digests.interests import (
     StoryFeedback,
 )
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.stores.postgres.database import Connection, PersonTransactions, SystemTransactions
 
 SHOWN_REASONS = 3
@@ -196,35 +197,49 @@ class InterestUpkeep:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def newly_saved(self) -> tuple[SavedText, ...]:
-        """Posts that were saved since the last call; each is returned once."""
+    async def newly_saved(self, tenant_id: TenantId, *, limit: int = MAX_ROWS) -> tuple[SavedText, ...]:
+        """So many posts that people of the tenant saved since the last call; each is returned once."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                UPDATE saved_posts s SET learnt_at = now() FROM posts p
-                WHERE s.learnt_at IS NULL AND p.channel_id = s.channel_id AND p.message_id = s.message_id
+                WITH chosen AS (
+                    SELECT tenant_id, user_id, channel_id, message_id FROM saved_posts
+                    WHERE tenant_id = $1 AND learnt_at IS NULL LIMIT $2
+                )
+                UPDATE saved_posts s SET learnt_at = now()
+                FROM chosen c JOIN posts p ON p.channel_id = c.channel_id AND p.message_id = c.message_id
+                WHERE s.tenant_id = c.tenant_id AND s.user_id = c.user_id
+                    AND p.channel_id = s.channel_id AND p.message_id = s.message_id
                 RETURNING s.tenant_id, s.user_id, s.channel_id, s.message_id, p.text
-                """
+                """,
+                tenant_id,
+                limit,
             )
         return tuple(
             SavedText(TenantId(row["tenant_id"]), UserId(row["user_id"]), _post_id(row), row["text"])
             for row in rows
         )
 
-    async def fade(self, *, period: timedelta) -> int:
-        """Lets learnt weights fade as they do within a period, and forgets the faded.
+    async def fade(self, tenant_id: TenantId, *, period: timedelta) -> int:
+        """Lets weights that were learnt of the tenant's people fade as they do within a period, and forgets
+        the faded.
 
         Returns how many are left.
         """
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE interests SET weight = weight * $1 WHERE source = 'learnt'",
+                "UPDATE interests SET weight = weight * $2 WHERE tenant_id = $1 AND source = 'learnt'",
+                tenant_id,
                 0.5 ** (period / HALF_LIFE),
             )
             await connection.execute(
-                "DELETE FROM interests WHERE source = 'learnt' AND abs(weight) < $1", MIN_LEARNT
+                "DELETE FROM interests WHERE tenant_id = $1 AND source = 'learnt' AND abs(weight) < $2",
+                tenant_id,
+                MIN_LEARNT,
             )
-            return int(await connection.fetchval("SELECT count(*) FROM interests"))
+            return int(
+                await connection.fetchval("SELECT count(*) FROM interests WHERE tenant_id = $1", tenant_id)
+            )
 
 
 def _interest(row: asyncpg.Record) -> Interest:

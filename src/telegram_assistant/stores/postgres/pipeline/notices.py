@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.events import EVENTS, Event
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 from telegram_assistant.streams.notices import Notice, PublishNotices
@@ -77,10 +78,12 @@ class Notices:
                 )
         return len(rows)
 
-    async def forget_old(self) -> int:
-        """Deletes notices announced more than a day ago; returns how many."""
+    async def forget_old(self, *, limit: int = MAX_ROWS) -> int:
+        """Deletes notices announced more than a day ago, so many at most; returns how many."""
         async with self._transactions.begin() as connection:
             status = await connection.execute(
-                "DELETE FROM notices WHERE announced_at < now() - interval '1 day'"
+                "DELETE FROM notices WHERE event_id IN (SELECT event_id FROM notices "
+                "WHERE announced_at < now() - interval '1 day' LIMIT $1)",
+                limit,
             )
         return int(status.rpartition(" ")[2])

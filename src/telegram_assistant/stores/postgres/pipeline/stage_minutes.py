@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
 
 
@@ -49,10 +50,17 @@ class StageMinutes:
                 [minute.lag for minute in minutes],
             )
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes older minutes, and the reports of processes that ended before; returns how many minutes."""
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many older minutes, and the reports of processes that ended before; returns how many
+        minutes.
+        """
         async with self._transactions.begin() as connection:
-            status = await connection.execute("DELETE FROM stage_minutes WHERE minute < $1", before)
+            status = await connection.execute(
+                "DELETE FROM stage_minutes WHERE ctid = ANY (ARRAY(SELECT ctid FROM stage_minutes "
+                "WHERE minute < $1 LIMIT $2))",
+                before,
+                limit,
+            )
             await connection.execute("DELETE FROM processes WHERE at < $1", before)
         return int(status.rpartition(" ")[2])
 

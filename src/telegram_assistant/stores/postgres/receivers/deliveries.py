@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.receivers.delivery import (
     MAX_RETRY_AFTER,
     PAUSED_AFTER,
@@ -168,13 +169,18 @@ class Deliveries:
         async with self._transactions.begin() as connection:
             await connection.execute(RELEASE, receiver.tenant_id, receiver.receiver_id, owner)
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes counts of mails from before that day, and secrets that have ended.
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many counts of mails from before that day, and secrets that have ended.
 
         Returns how many of both.
         """
         async with self._transactions.begin() as connection:
-            counts = await connection.execute("DELETE FROM letter_counts WHERE day < $1", before.date())
+            counts = await connection.execute(
+                "DELETE FROM letter_counts WHERE ctid = ANY (ARRAY(SELECT ctid FROM letter_counts "
+                "WHERE day < $1 LIMIT $2))",
+                before.date(),
+                limit,
+            )
             ended = await connection.execute("DELETE FROM receiver_secrets WHERE ends_at < now()")
         return sum(int(status.rpartition(" ")[2]) for status in (counts, ended))
 

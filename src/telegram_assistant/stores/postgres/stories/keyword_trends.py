@@ -10,6 +10,7 @@ import asyncpg
 from pydantic import TypeAdapter
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.stories.keywords import (
     MIN_CHANNELS,
     Keyword,
@@ -150,18 +151,24 @@ class TrendDays:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def missing(self, days: Sequence[date]) -> tuple[tuple[TenantId, date], ...]:
-        """Of tenants that follow channels and are not suspended: the days that are not kept,
-        the newest first.
+    async def missing(self, tenant_id: TenantId, days: Sequence[date]) -> tuple[date, ...]:
+        """The days that are not kept for the tenant, the newest first; none if it is suspended or follows
+        nothing.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(MISSING, list(days))
-        return tuple((TenantId(row["tenant_id"]), row["day"]) for row in rows)
+            rows = await connection.fetch(MISSING, tenant_id, list(days))
+        return tuple(row["day"] for row in rows)
 
-    async def forget(self, before: date) -> int:
-        """Deletes older days. Returns how many."""
+    async def forget(self, before: date, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many older days. Returns how many."""
         async with self._transactions.begin() as connection:
-            return len(await connection.fetch("DELETE FROM trend_days WHERE day < $1 RETURNING day", before))
+            status = await connection.execute(
+                "DELETE FROM trend_days WHERE ctid = ANY (ARRAY(SELECT ctid FROM trend_days "
+                "WHERE day < $1 LIMIT $2))",
+                before,
+                limit,
+            )
+        return int(status.removeprefix("DELETE "))
 
 
 async def _tag_names(connection: Connection) -> TagNames:
@@ -218,9 +225,9 @@ LEFT JOIN subscriptions s ON s.channel_id = p.channel_id
 """
 
 MISSING = """
-SELECT t.tenant_id, d.day FROM tenants t CROSS JOIN unnest($1::date[]) AS d(day)
-WHERE t.suspended_at IS NULL AND EXISTS (SELECT 1 FROM subscriptions s
+SELECT d.day FROM tenants t CROSS JOIN unnest($2::date[]) AS d(day)
+WHERE t.tenant_id = $1 AND t.suspended_at IS NULL AND EXISTS (SELECT 1 FROM subscriptions s
     WHERE s.tenant_id = t.tenant_id AND s.active)
   AND NOT EXISTS (SELECT 1 FROM trend_days k WHERE k.tenant_id = t.tenant_id AND k.day = d.day)
-ORDER BY d.day DESC, t.tenant_id
+ORDER BY d.day DESC
 """

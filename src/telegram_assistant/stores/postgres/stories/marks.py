@@ -99,10 +99,16 @@ class StoryFollowers:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def list_changed(self) -> tuple[FollowedStory, ...]:
-        """Followed stories that have changed since they were last looked at, for members of their tenant."""
+    async def list_changed(self, tenant_id: TenantId | None = None) -> tuple[FollowedStory, ...]:
+        """Stories that members of the tenant, or of all, follow and that have changed since they were last
+        looked at.
+        """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(CHANGED)
+            rows = (
+                await connection.fetch(CHANGED.format(of_tenant=""))
+                if tenant_id is None
+                else await connection.fetch(CHANGED.format(of_tenant="m.tenant_id = $1 AND "), tenant_id)
+            )
         return tuple(
             FollowedStory(
                 TenantId(row["tenant_id"]),
@@ -145,7 +151,7 @@ SELECT m.tenant_id, m.user_id, m.channel_id, m.message_id, m.marked_at, t.change
 FROM story_marks m JOIN memberships USING (tenant_id, user_id)
 JOIN story_posts s ON s.channel_id = m.channel_id AND s.message_id = m.message_id
 JOIN stories t ON t.story_id = s.story_id
-WHERE m.mark = 'followed' AND t.changed_at IS DISTINCT FROM m.looked_at
+WHERE {{of_tenant}}m.mark = 'followed' AND t.changed_at IS DISTINCT FROM m.looked_at
 ORDER BY t.changed_at, m.tenant_id, m.user_id LIMIT {MAX_CHANGED}
 """
 RAISE = """

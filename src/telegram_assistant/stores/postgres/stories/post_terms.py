@@ -27,6 +27,10 @@ MAX_COUNTED_TERMS = 100_000
 MIN_COUNT = 3
 COUNT_AGAIN = timedelta(days=1)
 LOOK_AGAIN = timedelta(seconds=30)
+FORGOTTEN_AT_ONCE = 200
+"""Posts. Their postings are forgotten with them."""
+POSTINGS_EACH = 48
+"""Of a post: forty for its words, names and numbers, and some for the channels that it mentions."""
 TERMS_KEPT_FOR = timedelta(days=7)
 _COARSE_BYTES, _FINE_BYTES = 8, 32
 
@@ -65,10 +69,10 @@ class PostTerms:
             self._passed = 0
         return counted.weights
 
-    async def forget(self, now: datetime) -> int:
-        """Deletes the terms of posts that were compared a week ago. Returns of how many."""
+    async def forget(self, now: datetime, *, limit: int = FORGOTTEN_AT_ONCE) -> int:
+        """Deletes the terms of so many posts that were compared a week ago. Returns of how many."""
         async with self._transactions.begin() as connection:
-            return int(await connection.fetchval(FORGET, now - TERMS_KEPT_FOR))
+            return int(await connection.fetchval(FORGET, now - TERMS_KEPT_FOR, limit))
 
 
 async def _load_counts(connection: Connection, now: datetime) -> _TermCounts:
@@ -296,7 +300,11 @@ SELECT coalesce(max(number), 0) + 1, $1, $2, $3::int[], $4::int[] FROM term_coun
 """
 
 FORGET = """
-WITH old AS (DELETE FROM post_terms WHERE written_at < $1 RETURNING channel_id, message_id, posted_at, keys),
+WITH old AS (
+    DELETE FROM post_terms
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM post_terms WHERE written_at < $1 LIMIT $2))
+    RETURNING channel_id, message_id, posted_at, keys
+),
     postings AS (
     DELETE FROM term_postings p USING (SELECT o.*, unnest(o.keys) AS key FROM old o) k
     WHERE p.key = k.key AND p.posted_at = k.posted_at AND p.channel_id = k.channel_id

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
 from telegram_assistant.summaries.values import WrittenSummary
 
@@ -42,11 +43,13 @@ class SummaryUpkeep:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes what was written before then. Returns how many."""
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many that were written before then. Returns how many."""
         async with self._transactions.begin() as connection:
-            return int(
-                (
-                    await connection.execute("DELETE FROM written_summaries WHERE written_at < $1", before)
-                ).removeprefix("DELETE ")
+            status = await connection.execute(
+                "DELETE FROM written_summaries WHERE ctid = ANY (ARRAY(SELECT ctid FROM written_summaries "
+                "WHERE written_at < $1 LIMIT $2))",
+                before,
+                limit,
             )
+        return int(status.removeprefix("DELETE "))

@@ -6,6 +6,7 @@ A repeated request gets the same response and changes nothing.
 from dataclasses import dataclass
 from datetime import datetime
 
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.errors import Conflicting
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
@@ -91,7 +92,12 @@ class IdempotencyUpkeep:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def forget(self, before: datetime) -> int:
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
         async with self._transactions.begin() as connection:
-            status = await connection.execute("DELETE FROM idempotency_keys WHERE created_at < $1", before)
+            status = await connection.execute(
+                "DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency_keys "
+                "WHERE created_at < $1 LIMIT $2))",
+                before,
+                limit,
+            )
         return int(status.split()[1])

@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Sequence
 from datetime import datetime
 
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.posts.near_copies import Sketch, original_of, sketch_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
@@ -70,10 +71,18 @@ class NearTexts:
                 )
         return originals
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes older sketches; a copy of one of them is sent to the provider again. Returns how many."""
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many older sketches; a copy of one of them is sent to the provider again.
+
+        Returns how many.
+        """
         async with self._transactions.begin() as connection:
-            status = await connection.execute("DELETE FROM near_texts WHERE seen_at < $1", before)
+            status = await connection.execute(
+                "DELETE FROM near_texts WHERE ctid = ANY (ARRAY(SELECT ctid FROM near_texts "
+                "WHERE seen_at < $1 LIMIT $2))",
+                before,
+                limit,
+            )
         return int(status.rpartition(" ")[2])
 
 

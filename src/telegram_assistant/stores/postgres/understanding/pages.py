@@ -11,6 +11,7 @@ import asyncpg
 from pydantic_core import to_json
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.posts.links import canonical_url
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus, lifetime_of
@@ -111,10 +112,15 @@ class LinkedPages:
             )
         return {PostId(row["channel_id"], row["message_id"]) for row in rows}
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes pages that expired before then; posts keep their excerpts. Returns how many."""
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many pages that expired before then; posts keep their excerpts. Returns how many."""
         async with self._transactions.begin() as connection:
-            status = await connection.execute("DELETE FROM pages WHERE expires_at < $1", before)
+            status = await connection.execute(
+                "DELETE FROM pages WHERE ctid = ANY (ARRAY(SELECT ctid FROM pages WHERE expires_at < $1 "
+                "LIMIT $2))",
+                before,
+                limit,
+            )
         return int(status.rpartition(" ")[2])
 
 

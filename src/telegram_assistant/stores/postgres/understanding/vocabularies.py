@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.understanding.vocabulary import Support, Vocabulary, is_established
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 
@@ -141,10 +142,15 @@ class Vocabularies:
         self._kept = None
         return bool(status == "UPDATE 1")
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes proposals that found no support; returns how many."""
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS) -> int:
+        """Deletes so many proposals that found no support; returns how many."""
         async with self._transactions.begin() as connection:
-            status = await connection.execute("DELETE FROM tag_proposals WHERE proposed_at < $1", before)
+            status = await connection.execute(
+                "DELETE FROM tag_proposals WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_proposals "
+                "WHERE proposed_at < $1 LIMIT $2))",
+                before,
+                limit,
+            )
             await connection.execute(
                 """
                 DELETE FROM vocabulary v WHERE state = 'proposed'

@@ -17,6 +17,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import PostId, TenantId
+from telegram_assistant.domain.operations.due_work import MAX_ROWS
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.domain.watches.watch import WatchKind, WatchTarget
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -91,33 +92,38 @@ class WatchMatching:
             raise
         return alert_count
 
-    async def raise_silences(self, now: datetime) -> int:
-        """Raises an alert for each channel that is silent for as long as a watch says, once for each silence.
-        Returns how many are new.
+    async def raise_silences(self, now: datetime, tenant_id: TenantId | None = None) -> int:
+        """Raises an alert for each channel that is silent for as long as a watch of the tenant, or of any,
+        says, once for each silence. Returns how many are new.
 
         A channel that has not been read since counts as unknown, not as silent.
         """
         async with self._transactions.begin() as connection:
-            silences = await fetch_occurrences(connection, SILENCES + OCCURRENCES, now)
+            silences = await fetch_occurrences(
+                connection, _of_tenant(SILENCES, tenant_id), now, *_known(tenant_id)
+            )
         return await self._raise(silences)
 
-    async def raise_grown(self, now: datetime) -> int:
-        """Raises an alert for each story that has reached as many posts as a watch says, in channels of its
-        tenant. Returns how many are new.
+    async def raise_grown(self, now: datetime, tenant_id: TenantId | None = None) -> int:
+        """Raises an alert for each story that has reached as many posts as a watch of the tenant, or of any,
+        says, in channels of its tenant. Returns how many are new.
 
         Stories that changed within the last minutes are looked at, and then the watches of those who see
         them.
         """
         async with self._transactions.begin() as connection:
-            grown = await fetch_occurrences(connection, GROWN + OCCURRENCES, now - LOOKED_BACK)
+            grown = await fetch_occurrences(
+                connection, _of_tenant(GROWN, tenant_id), now - LOOKED_BACK, *_known(tenant_id)
+            )
         return await self._raise(grown)
 
-    async def meanings(self) -> tuple[MeaningWatch, ...]:
-        """The watches by meaning that are not paused."""
+    async def meanings(self, tenant_id: TenantId) -> tuple[MeaningWatch, ...]:
+        """The watches by meaning of the tenant that are not paused."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT * FROM watches WHERE kind = 'meaning' AND paused_at IS NULL "
-                "ORDER BY tenant_id, watch_id"
+                "SELECT * FROM watches WHERE tenant_id = $1 AND kind = 'meaning' AND paused_at IS NULL "
+                "ORDER BY watch_id",
+                tenant_id,
             )
         return tuple(
             MeaningWatch(
@@ -138,16 +144,26 @@ class WatchMatching:
             )
         return await self._raise(nearest)
 
-    async def forget(self, before: datetime) -> int:
-        """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both.
+    async def forget(self, before: datetime, *, limit: int = MAX_ROWS // 4) -> int:
+        """Deletes so many alerts from before this moment that are delivered everywhere, with their
+        deliveries, and so many of digests.
 
         Returns how many alerts.
         """
         async with self._transactions.begin() as connection:
-            return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
+            return int((await connection.execute(FORGET, before, limit)).rpartition(" ")[2])
 
     async def _raise(self, occurrences: Sequence[Occurrence]) -> int:
         return await raise_occurrences(self._transactions, occurrences)
+
+
+def _of_tenant(query: str, tenant_id: TenantId | None) -> str:
+    """The query for the watches of a tenant, or for all."""
+    return query.format(of_tenant="" if tenant_id is None else OF_TENANT) + OCCURRENCES
+
+
+def _known(tenant_id: TenantId | None) -> tuple[TenantId, ...]:
+    return () if tenant_id is None else (tenant_id,)
 
 
 def _columns(posts: Sequence[Derived], *, alone: bool) -> tuple[object, ...]:
@@ -309,6 +325,8 @@ wanted AS MATERIALIZED (
 {WRITE}
 """
 
+OF_TENANT = " AND w.tenant_id = $2"
+
 SILENCES = """
 -- $1 now
 WITH matches AS (
@@ -319,7 +337,7 @@ WITH matches AS (
         AND (w.channel_ids IS NULL OR u.channel_id = ANY (w.channel_ids))
     JOIN channels c ON c.channel_id = u.channel_id
     JOIN poll_schedule p ON p.channel_id = u.channel_id
-    WHERE w.kind = 'silence' AND w.paused_at IS NULL AND c.newest_posted_at
+    WHERE w.kind = 'silence'{of_tenant} AND w.paused_at IS NULL AND c.newest_posted_at
         + make_interval(hours => w.hours) >= w.begins_at
       AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at
           + make_interval(hours => w.hours)
@@ -334,14 +352,15 @@ WITH visible AS MATERIALIZED (
     JOIN subscriptions u ON u.channel_id = s.channel_id AND u.active AND s.posted_at >= u.visible_from
     WHERE t.changed_at > $1 AND t.posts > 1 AND NOT EXISTS (SELECT 1 FROM posts_apart a
             WHERE a.tenant_id = u.tenant_id AND a.channel_id = s.channel_id AND a.message_id = s.message_id)
-        AND u.tenant_id IN (SELECT tenant_id FROM watches WHERE kind = 'story' AND paused_at IS NULL)
+        AND u.tenant_id IN (SELECT w.tenant_id FROM watches w
+            WHERE w.kind = 'story'{of_tenant} AND w.paused_at IS NULL)
 ),
 reached AS (
     SELECT w.tenant_id, w.watch_id, v.story_id, max(v.posted_at) AS at,
            min(ARRAY[extract(epoch FROM v.posted_at), v.channel_id, v.message_id]) AS first
     FROM watches w JOIN visible v ON v.tenant_id = w.tenant_id
         AND (w.channel_ids IS NULL OR v.channel_id = ANY (w.channel_ids))
-    WHERE w.kind = 'story' AND w.paused_at IS NULL
+    WHERE w.kind = 'story'{of_tenant} AND w.paused_at IS NULL
     GROUP BY w.tenant_id, w.watch_id, v.story_id HAVING count(*) >= w.posts
         AND max(v.posted_at) >= w.begins_at
 ),
@@ -377,9 +396,11 @@ WITH old AS (
     WHERE a.created_at < $1 AND NOT EXISTS (
         SELECT 1 FROM deliveries d WHERE d.tenant_id = a.tenant_id AND d.alert_id = a.alert_id
             AND d.delivered_at IS NULL)
+    LIMIT $2
 ),
 delivered AS (DELETE FROM deliveries d USING old o
     WHERE d.tenant_id = o.tenant_id AND d.alert_id = o.alert_id),
-digests AS (DELETE FROM deliveries d WHERE d.digest_id IS NOT NULL AND d.delivered_at < $1)
+digests AS (DELETE FROM deliveries d WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM deliveries WHERE digest_id IS NOT NULL AND delivered_at < $1 LIMIT $2)))
 DELETE FROM alerts a USING old o WHERE a.tenant_id = o.tenant_id AND a.alert_id = o.alert_id
 """

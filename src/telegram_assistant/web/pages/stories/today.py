@@ -138,14 +138,16 @@ def _greeting(at: time) -> str:
 
 async def _read_events(view: TenantView) -> today.Meanwhile:
     """At most a minute old: these are the same for everybody in the tenant."""
-    key = (view.membership.tenant_id, view.language.value)
+    tenant_id, language = view.membership.tenant_id, view.language.value
 
     async def count() -> today.Meanwhile:
-        counting = partial(trends_now, view.now, stores=view.stores, language=view.language.value)
-        rising = await view.app.recent_trends.get_or_count(key, counting, now=view.now)
+        counting = partial(trends_now, view.now, stores=view.stores, language=language)
+        rising = await view.app.recent_trends.get_or_count(
+            tenant_id, counting, now=view.now, variant=language
+        )
         return await today.meanwhile(stores=view.stores, now=view.now, rising=rising)
 
-    return await view.app.recent_events.get_or_count(key, count, now=view.now)
+    return await view.app.recent_events.get_or_count(tenant_id, count, now=view.now, variant=language)
 
 
 async def choose_grouping(view: TenantView) -> Response:

@@ -17,7 +17,7 @@ async def show(view: TenantView) -> Content:
     language = view.language.value
     counting = partial(trends_now, view.now, stores=view.stores, language=language)
     live = await view.app.recent_trends.get_or_count(
-        (view.membership.tenant_id, language), counting, now=view.now
+        view.membership.tenant_id, counting, now=view.now, variant=language
     )
     muted = (await list_mutes(own=view.own)).stories
     trends = await all_trends(

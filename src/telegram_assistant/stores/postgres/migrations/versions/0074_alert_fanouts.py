@@ -4,7 +4,7 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import system_table
 
-revision = "0090"
+revision = "0074"
 down_revision = "0073"
 
 

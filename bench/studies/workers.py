@@ -16,29 +16,31 @@ import os
 import random
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import batched
 from typing import Any
 
 import asyncpg
 
-from bench.chaos_stories import connect, load_stories
-from bench.workloads.story_world import LabelledPost, land, pages_of_channels, world
-from bench.workloads.worker_runs import (
+from bench.chaos.worker_fleet import Fleet
+from bench.chaos.worker_runs import (
     CONTROLS,
     Item,
     Pictures,
     Sampled,
     Sampler,
     count_words_for_ever,
+    deal_items,
+    find_albums,
     load_links,
     make_items,
     shuffle_items,
 )
+from bench.chaos_stories import connect, load_stories
+from bench.workloads.story_world import LabelledPost, land, pages_of_channels, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.jobs import periodic_jobs
@@ -49,10 +51,9 @@ from testkit.factories import make_page
 from testkit.harness import Versions, arguments, at_least, at_most, cpu_seconds, finish, own_database
 
 DATABASE = "tga_bench_workers"
-BATCH, KILLED_BATCH = 100, 50
+BATCH, KILLED_BATCH, DEALT_BATCH = 100, 50, 25
 WARM_BATCHES = 4
 """Given to the workers before anything is measured: they plan their statements."""
-KILL_SHARE, KILL_WITHIN_SECONDS = 0.4, 0.35
 SWEEP = "sweep_stories"
 LIMITS = (
     *at_most(0.05, "lock_wait_share"),
@@ -88,80 +89,6 @@ async def work(stage: str) -> None:
             print(json.dumps({"error": error}), flush=True)
 
 
-async def start_worker(stage: str, environ: Mapping[str, str]) -> Process:
-    command = (sys.executable, "-m", "bench.workers", "--work", "--stage", stage)
-    worker = await asyncio.create_subprocess_exec(
-        *command, env=environ, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-    )
-    assert worker.stdout is not None
-    if not await worker.stdout.readline():
-        sys.exit("a worker ended before its first batch")
-    return worker
-
-
-@dataclass(slots=True)
-class Fleet:
-    """Workers, each with at most one batch."""
-
-    environ: Mapping[str, str]
-    size: int
-    stage: str = "stories"
-    rng: random.Random | None = None
-    """Kills workers within their batches."""
-    workers: list[Process] = field(default_factory=list)
-    kills: int = 0
-    errors: list[str] = field(default_factory=list)
-
-    async def start(self) -> None:
-        self.workers = list(
-            await asyncio.gather(*(start_worker(self.stage, self.environ) for _ in range(self.size)))
-        )
-
-    async def end(self) -> None:
-        for worker in self.workers:
-            with suppress(ProcessLookupError):
-                worker.kill()
-            await worker.wait()
-
-    async def run(
-        self, batches: Sequence[Sequence[Item]], land_batch: Callable[[Sequence[Item]], Awaitable[None]]
-    ) -> None:
-        """Gives out the batches in order; one of a killed worker is given out again."""
-        waiting = list(reversed(batches))
-        await asyncio.gather(*(self._serve(slot, waiting, land_batch) for slot in range(self.size)))
-
-    async def _serve(
-        self,
-        slot: int,
-        waiting: list[Sequence[Item]],
-        land_batch: Callable[[Sequence[Item]], Awaitable[None]],
-    ) -> None:
-        while waiting:
-            batch = waiting.pop()
-            await land_batch(batch)
-            worker = self.workers[slot]
-            assert worker.stdin is not None
-            assert worker.stdout is not None
-            posts = [[item.post.id.channel_id, item.post.id.message_id] for item in batch]
-            worker.stdin.write(f"{json.dumps(posts)}\n".encode())
-            answering = asyncio.ensure_future(worker.stdout.readline())
-            if self.rng is not None and self.rng.random() < KILL_SHARE:
-                finished, _ = await asyncio.wait(
-                    {answering}, timeout=self.rng.uniform(0.01, KILL_WITHIN_SECONDS)
-                )
-                if not finished:
-                    self.kills += 1
-                    worker.kill()
-                    await worker.wait()
-                    await answering
-                    waiting.append(batch)
-                    self.workers[slot] = await start_worker(self.stage, self.environ)
-                    continue
-            if error := json.loads(await answering)["error"]:
-                self.errors.append(error)
-                waiting.append(batch)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The stories and links that a run has left."""
@@ -178,7 +105,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a number of workers cost, in order."""
+    """The cost of a post with a number of workers, in order."""
 
     posts_per_s: float
     cpu_ms: float
@@ -202,7 +129,7 @@ async def measure_speed(posts: Sequence[LabelledPost], workers: int) -> Speed:
         before = await _backends(admin)
         fleet = Fleet(environ_of(settings), workers)
         await fleet.start()
-        batches = [[Item(post.post) for post in batch] for batch in batched(posts, BATCH, strict=False)]
+        batches = [[Item(post.post) for post in batch] for batch in batched(posts, BATCH)]
         await fleet.run(batches[:WARM_BATCHES], _land_nothing)
         servers = await _backends(admin) - before
         own, theirs = _cpu(worker.pid for worker in fleet.workers), _cpu(servers)
@@ -234,8 +161,9 @@ async def run_with_edits(
     batch: int = BATCH,
     kill_seed: int | None = None,
     control: str | None = None,
+    lands_before: bool = False,
 ) -> Outcome:
-    """Lands posts as they come."""
+    """Lands posts as they come, or all before: then the workers are busy all the time. Edits always come."""
     async with own_database(DATABASE) as settings, assemble(settings) as app:
         admin = await connect(settings)
         await pages_of_channels(app, posts, BATCH)  # registers the channels
@@ -252,18 +180,24 @@ async def run_with_edits(
             rng=None if kill_seed is None else random.Random(kill_seed),
         )
 
-        landing, landed = asyncio.Lock(), set[Item]()
+        landing, landed, albums = asyncio.Lock(), set[Item](), find_albums(items)
 
         async def land_batch(batch: Sequence[Item]) -> None:
             async with landing:
+                arrived: list[Item] = []
                 for item in batch:
                     if item not in landed:
-                        await app.system.landing.land(make_page(item.post), Claim(item.post.channel_id, 0))
-                        landed.add(item)
-                await pictures.store(admin, batch)
+                        at_once = albums.get(item.album, [item])
+                        page = make_page(*(other.post for other in at_once))
+                        await app.system.landing.land(page, Claim(item.post.channel_id, 0))
+                        landed.update(at_once)
+                        arrived += at_once
+                await pictures.store(admin, arrived)
 
+        if lands_before:
+            await land_batch([item for item in items if not item.is_edit])
         await fleet.start()
-        await fleet.run([list(some) for some in batched(items, batch, strict=False)], land_batch)
+        await fleet.run([list(some) for some in batched(items, batch)], land_batch)
         await fleet.end()
         outcome = await _outcome(app, admin, posts, fleet)
         await admin.close()
@@ -313,7 +247,12 @@ async def measure(days: int, sizes: Sequence[int], kill_runs: int, seed: int) ->
     pictures = Pictures.of(posts)
     reference = await run_with_edits(posts, items, pictures, workers=1)
     runs = {f"in_order_{size}": speeds[size].outcome.count_differences(single.outcome) for size in sizes[1:]}
-    disturbed = {}
+    dealt = deal_items(items, DEALT_BATCH, max(sizes))
+    disturbed = {
+        "dealt": await run_with_edits(
+            posts, dealt, pictures, workers=max(sizes), batch=DEALT_BATCH, lands_before=True
+        )
+    }
     for number in range(kill_runs):
         rng = random.Random(seed * 100 + number)
         shuffled = shuffle_items(items, rng)
@@ -321,7 +260,7 @@ async def measure(days: int, sizes: Sequence[int], kill_runs: int, seed: int) ->
         disturbed |= {
             f"shuffled_{number}": await run_with_edits(posts, shuffled, pictures, workers=size),
             f"killed_{number}": await run_with_edits(
-                posts, items, pictures, workers=size, batch=KILLED_BATCH, kill_seed=number
+                posts, items, pictures, workers=size, batch=KILLED_BATCH, kill_seed=number, lands_before=True
             ),
             f"killed_shuffled_{number}": await run_with_edits(
                 posts, shuffled, pictures, workers=size, batch=KILLED_BATCH, kill_seed=number
@@ -331,7 +270,13 @@ async def measure(days: int, sizes: Sequence[int], kill_runs: int, seed: int) ->
     controls = {
         f"control_{control}": (
             await run_with_edits(
-                posts, items, pictures, workers=max(sizes), batch=KILLED_BATCH, control=control
+                posts,
+                dealt,
+                pictures,
+                workers=max(sizes),
+                batch=DEALT_BATCH,
+                control=control,
+                lands_before=True,
             )
         ).count_differences(reference)
         for control in CONTROLS

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -68,6 +68,12 @@ class Item:
     labelled: LabelledPost | None = None
     is_edit: bool = False
 
+    @property
+    def album(self) -> tuple[int, int] | None:
+        """None for the edit of an item: it comes by itself."""
+        grouped_id = self.post.grouped_id
+        return None if self.is_edit or grouped_id is None else (self.post.channel_id, grouped_id)
+
 
 def make_items(posts: Sequence[LabelledPost], seed: int) -> list[Item]:
     """All posts in order; some are edited later, half of these into what another post says."""
@@ -95,14 +101,36 @@ def make_items(posts: Sequence[LabelledPost], seed: int) -> list[Item]:
 
 
 def shuffle_items(items: Sequence[Item], rng: random.Random) -> list[Item]:
-    """In any order, but an edit after its post: nobody edits what was not posted."""
-    shuffled = rng.sample(items, len(items))
-    places = {item.post.id: place for place, item in enumerate(shuffled) if not item.is_edit}
-    for place, item in enumerate(shuffled):
+    """In any order."""
+    return _put_edits_last(rng.sample(items, len(items)))
+
+
+def deal_items(items: Sequence[Item], batch: int, workers: int) -> list[Item]:
+    """In order, but posts that stand beside each other come in batches that run beside each other."""
+    dealt: list[Item] = []
+    for start in range(0, len(items), batch * workers):
+        block = items[start : start + batch * workers]
+        dealt += [item for worker in range(workers) for item in block[worker::workers]]
+    return _put_edits_last(dealt)
+
+
+def _put_edits_last(items: list[Item]) -> list[Item]:
+    """An edit comes after its post: nobody edits what was not posted."""
+    places = {item.post.id: place for place, item in enumerate(items) if not item.is_edit}
+    for place, item in enumerate(items):
         first = places[item.post.id]
         if item.is_edit and place < first:
-            shuffled[place], shuffled[first] = shuffled[first], item
-    return shuffled
+            items[place], items[first] = items[first], item
+    return items
+
+
+def find_albums(items: Sequence[Item]) -> dict[tuple[int, int] | None, list[Item]]:
+    """The items of each album: Telegram sends them at once, so they are landed at once."""
+    albums: dict[tuple[int, int] | None, list[Item]] = defaultdict(list)
+    for item in items:
+        if item.album is not None:
+            albums[item.album].append(item)
+    return albums
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +182,7 @@ class Pictures:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What samples of the server say of the workers' locks."""
+    """The locks of workers, by samples of the server."""
 
     waiting: float
     """The share of their time that workers wait for locks."""
@@ -233,7 +261,8 @@ async def count_words_for_ever(
         for term in part
     )
     await admin.execute(
-        "INSERT INTO term_counts (number, made_at, texts, terms, counts) VALUES (1, now(), $1, $2, $3)",
+        "INSERT INTO term_counts (number, day, texts, terms, counts) "
+        "VALUES (1, '2000-01-01', $1, $2, $3), (2, '2999-01-01', $1, $2, $3)",
         len(posts),
         list(counts),
         list(counts.values()),

@@ -94,6 +94,8 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "post_terms",
         "term_postings",
         "term_counts",
+        "story_looks",
+        "story_dirty",
         "trend_days",
     ),
     "Files": ("post_media", "media_jobs", "media_objects", "media_sources", "media_results"),

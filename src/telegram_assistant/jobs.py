@@ -63,6 +63,11 @@ async def sweep_media(app: App, now: datetime) -> str:
     return f"{summary}; {swept.thumbnails} thumbnails without a file"
 
 
+async def sweep_stories(app: App, now: datetime) -> str:
+    """Group posts whose links have changed and whose worker died before it grouped them."""
+    return f"grouped {await app.story_builder.sweep(now=now)} posts that were left behind"
+
+
 async def settle_lost_calls(app: App, _now: datetime) -> str:
     """Count calls to providers as spent if their process died before settling them."""
     return f"{await app.system.spending.expire()} calls written off as spent"
@@ -139,6 +144,7 @@ PERIODIC = (
     _forgetting("forget_requests", timedelta(days=1)),
     _forgetting("forget_operations", timedelta(hours=1)),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
+    Job("sweep_stories", timedelta(minutes=1), sweep_stories),
     _for_tenants("watch_silences", timedelta(minutes=10), Audience.SILENCE_WATCHES),
     _for_tenants(
         "watch_stories",

@@ -388,7 +388,7 @@ async def test_words_are_counted_as_soon_as_posts_have_doubled_however_fast_they
     for table in ("post_terms", "term_postings", "term_counts"):
         await admin.execute(f"DELETE FROM {table}")
     terms = PostTerms(SystemTransactions(system_pool))
-    assert (await terms.weights(INDEXED, posts=1)).known == {}
+    assert (await terms.weights(INDEXED, [INDEXED])).of(INDEXED).known == {}
     channel_id = await make_channel(system)
     posts = [
         make_post(channel_id=channel_id, message_id=n, text=f"Снова снег, выпуск {n}", posted_at=morning)
@@ -396,5 +396,5 @@ async def test_words_are_counted_as_soon_as_posts_have_doubled_however_fast_they
     ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await group(builder, *posts)
-    assert (await terms.weights(INDEXED, posts=1)).known == {}
-    assert len((await terms.weights(INDEXED, posts=MIN_TEXTS)).known) > 1
+    assert (await terms.weights(INDEXED, [INDEXED])).of(INDEXED).known == {}
+    assert len((await terms.weights(INDEXED, [INDEXED] * MIN_TEXTS)).of(INDEXED).known) > 1

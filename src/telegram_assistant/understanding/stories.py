@@ -3,20 +3,21 @@ and groups what is linked.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.stories.pairs import MAX_SCORE, compare
+from telegram_assistant.domain.stories.dated_weights import DatedWeights, compare_dated
+from telegram_assistant.domain.stories.pairs import MAX_SCORE
 from telegram_assistant.domain.stories.story import Link, LinkKind
-from telegram_assistant.domain.stories.terms import StoryTerms, TermWeights, WeighedPost, weigh
+from telegram_assistant.domain.stories.terms import StoryTerms, WeighedPost, weigh
 from telegram_assistant.language.terms import hash_of_username, terms_of
 from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped
-from telegram_assistant.stores.postgres.stories.grouping import Compared, StoryGroups, Surroundings
-from telegram_assistant.stores.postgres.stories.neighbours import Neighbours
+from telegram_assistant.stores.postgres.stories.linking import Surroundings
 from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySource, StorySources
+from telegram_assistant.stores.postgres.stories.story_groups import StoryGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,40 +49,54 @@ class StoryBuilder:
         ]
         if not ungrouped_posts:
             return done
-        weights = await self.terms.weights(now, posts=len(ungrouped_posts))
+        weights = await self.terms.weights(now, [sources[post].posted_at for post in ungrouped_posts])
         read = [_weigh_post(sources[post], terms[post], hashes[post], weights) for post in ungrouped_posts]
-        async with self.groups.alone() as grouping:
-            unchanged = await grouping.select_unchanged(
-                {weighed_post.post: sources[weighed_post.post].revision for weighed_post in read}
-            )
-            weighed_posts = [weighed_post for weighed_post in read if weighed_post.post in unchanged]
-            if not weighed_posts:
-                return done
-            around = await grouping.surround(weighed_posts, weights)
-            comparisons = await asyncio.to_thread(_compare_posts, weighed_posts, sources, around, weights)
-            return done + await grouping.regroup(comparisons, announce_moved=not compares_again)
+        put = await self.groups.put(read, {post: sources[post].revision for post in ungrouped_posts})
+        if put is None:
+            return done
+        around = await self.groups.look_around(put)
+        links = await asyncio.to_thread(_compare_posts, put.weighed, sources, around, weights)
+        linked = await self.groups.write_links(put, around, links, weights)
+        return done + await self.groups.group(put.weighed, linked, announce_moved=not compares_again)
+
+    async def sweep(self, *, now: datetime) -> int:
+        """Compares and groups posts whose links have changed and whose batch died before it grouped them.
+
+        Returns how many.
+        """
+        swept = 0
+        while dirty := await self.groups.left_behind(now):
+            moments = [post.posted_at for post in dirty if post.posted_at is not None]
+            await self.groups.sweep(dirty, await self.terms.weights(now, moments), now)
+            swept += len(dirty)
+        return swept
 
 
 def _compare_posts(
-    weighed_posts: Sequence[WeighedPost],
+    posts: Sequence[WeighedPost],
     sources: Mapping[PostId, StorySource],
     around: Surroundings,
-    weights: TermWeights,
-) -> list[Compared]:
-    passed_posts = {weighed_post.post for weighed_post in (*weighed_posts, *around.again)}
-    comparisons = [
-        _compare_post(
-            weighed_post,
-            sources[weighed_post.post],
-            around.neighbours[weighed_post.post],
-            passed_posts,
-            weights,
-        )
-        for weighed_post in weighed_posts
+    weights: DatedWeights,
+) -> list[Link]:
+    return [link for post in posts for link in _compare_post(post, sources[post.post], around, weights)]
+
+
+def _compare_post(
+    post: WeighedPost, source: StorySource, around: Surroundings, weights: DatedWeights
+) -> list[Link]:
+    """A post beside earlier ones, except those that its header names, and beside those later ones that have
+    not seen it.
+    """
+    certain = _certain(source)
+    others = [
+        *(other for other in around.earlier[post.post].earlier if other.weighed.post not in certain),
+        *around.later[post.post],
     ]
-    return comparisons + [
-        _recompare_post(weighed_post, around.neighbours[weighed_post.post], weights)
-        for weighed_post in around.again
+    links = [link for other in others if (link := compare_dated(post, other.weighed, weights)) is not None]
+    moment = post.posted_at
+    return links + [
+        Link(post.post, other, kind, MAX_SCORE, moment, moment, is_leaf=post.is_private)
+        for other, kind in certain.items()
     ]
 
 
@@ -93,13 +108,15 @@ def _terms_of(source: StorySource) -> StoryTerms:
     return replace(terms_of(source.text, addresses=source.addresses, seen=source.seen), looks=source.looks)
 
 
-def _weigh_post(source: StorySource, terms: StoryTerms, terms_hash: int, weights: TermWeights) -> WeighedPost:
+def _weigh_post(
+    source: StorySource, terms: StoryTerms, terms_hash: int, weights: DatedWeights
+) -> WeighedPost:
     username = hash_of_username(source.username) if source.username else 0
     return weigh(
         source.post,
         source.posted_at,
         terms,
-        weights,
+        weights.of(source.posted_at),
         is_private=source.is_private,
         username=username,
         terms_hash=terms_hash,
@@ -114,36 +131,3 @@ def _certain(source: StorySource) -> dict[PostId, LinkKind]:
         (source.forwarded_from, LinkKind.FORWARD),
     )
     return {post: kind for post, kind in headers if post is not None and post != source.post}
-
-
-def _compare_post(
-    weighed_post: WeighedPost,
-    source: StorySource,
-    neighbours: Neighbours,
-    passed: Collection[PostId],
-    weights: TermWeights,
-) -> Compared:
-    """A new post beside earlier ones, and beside those later ones that do not look back at it themselves."""
-    certain = _certain(source)
-    others = [
-        *neighbours.earlier,
-        *(neighbour for neighbour in neighbours.later if neighbour.post not in passed),
-    ]
-    links = [
-        link
-        for other in others
-        if other.post not in certain and (link := compare(weighed_post, other, weights)) is not None
-    ]
-    moment = weighed_post.posted_at
-    links += [
-        Link(weighed_post.post, post, kind, MAX_SCORE, moment, moment, is_leaf=weighed_post.is_private)
-        for post, kind in certain.items()
-    ]
-    return Compared(weighed_post, tuple(links), neighbours.similar_count)
-
-
-def _recompare_post(weighed_post: WeighedPost, neighbours: Neighbours, weights: TermWeights) -> Compared:
-    links = tuple(
-        link for other in neighbours.earlier if (link := compare(weighed_post, other, weights)) is not None
-    )
-    return Compared(weighed_post, links, neighbours.similar_count, is_changed=False)

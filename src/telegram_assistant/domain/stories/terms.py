@@ -3,7 +3,7 @@ and how much each of them weighs.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from heapq import nlargest
@@ -28,6 +28,8 @@ MIN_VOTES = 2
 LINK_WEIGHT, MENTION_WEIGHT, LOOK_WEIGHT = 12.0, 3.0, 8.0
 PERIOD_SECONDS = 72 * 3600
 """Posts are compared with those of the 72 hours before and after."""
+KEY_END = 0xFFFFFFFF
+"""The bits of a key of the index that name its period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,13 @@ class WeighedPost:
     norm: float
     names_weight: float
     numbers_weight: float
+    weights: TermWeights = field(repr=False, compare=False)
+    """By which the sums were made."""
+
+    @property
+    def place(self) -> tuple[datetime, PostId]:
+        """Of two posts the one with the higher place is the later one."""
+        return self.posted_at, self.post
 
 
 def weigh(
@@ -121,7 +130,7 @@ def weigh(
     username: int,
     terms_hash: int,
 ) -> WeighedPost:
-    """A post with its weights, which depend on how rare its terms are now."""
+    """A post with its weights, which depend on how rare its terms are."""
     norm = sqrt(weights.squares(terms.words))
     return WeighedPost(
         post_id,
@@ -133,6 +142,21 @@ def weigh(
         norm,
         weights.total(terms.names),
         weights.total(terms.numbers),
+        weights,
+    )
+
+
+def weigh_again(weighed_post: WeighedPost, weights: TermWeights) -> WeighedPost:
+    """The same post by another table of weights."""
+    if weighed_post.weights is weights:
+        return weighed_post
+    terms = weighed_post.terms
+    return replace(
+        weighed_post,
+        norm=sqrt(weights.squares(terms.words)),
+        names_weight=weights.total(terms.names),
+        numbers_weight=weights.total(terms.numbers),
+        weights=weights,
     )
 
 
@@ -183,7 +207,7 @@ def posting_key(term: int, period: int, *, is_private: bool) -> int:
 
     32 bits of the term and as many of the rest.
     """
-    return (term << 32) | ((period * 2 + is_private) & 0xFFFFFFFF)
+    return (term << 32) | ((period * 2 + is_private) & KEY_END)
 
 
 def period_of(moment: datetime) -> int:

@@ -91,13 +91,13 @@ from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
 from telegram_assistant.stores.postgres.sharing.public_links import PublicLinkDirectory, PublicLinks
 from telegram_assistant.stores.postgres.stories.channel_networks import ChannelNetworks
-from telegram_assistant.stores.postgres.stories.grouping import StoryGroups
 from telegram_assistant.stores.postgres.stories.keyword_trends import KeywordTrends, TrendDays
 from telegram_assistant.stores.postgres.stories.marks import PersonStoryMarks, StoryFollowers
 from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
 from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySources
 from telegram_assistant.stores.postgres.stories.stories import Stories
+from telegram_assistant.stores.postgres.stories.story_groups import StoryGroups
 from telegram_assistant.stores.postgres.stories.written_summaries import SummaryUpkeep, WrittenSummaries
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
 from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep

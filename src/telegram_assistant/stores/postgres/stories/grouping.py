@@ -1,214 +1,59 @@
-"""Links posts and groups them into stories: one batch at a time, whichever process does it."""
+"""Groups posts into stories, under locks of the stories that are concerned: any number of batches beside each
+other.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import uuid4
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.stories.assignment import Assignment, assign
-from telegram_assistant.domain.stories.bursts import bursting_posts
+from telegram_assistant.domain.stories.bursts import WINDOW, bursting_posts
 from telegram_assistant.domain.stories.partition import partition
 from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, StoryChange, StoryId
-from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
+from telegram_assistant.domain.stories.terms import WeighedPost
 from telegram_assistant.events import PostGrouped
 from telegram_assistant.events.envelope import trace_of
-from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+from telegram_assistant.stores.postgres.database import Connection
 from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
-from telegram_assistant.stores.postgres.stories.attaching import attach
 from telegram_assistant.stores.postgres.stories.grouped_posts import (
-    WANTED,
     DatedPost,
     Grouped,
     KnownPost,
     StoryPostRow,
     id_of,
     ids_of,
-    load_known_posts,
     put_members,
     put_stories,
     stored_posts,
 )
-from telegram_assistant.stores.postgres.stories.links import (
-    complete_headers,
-    connected_links,
-    load_links,
-    put_links,
-    remove_links,
-)
-from telegram_assistant.stores.postgres.stories.neighbours import (
-    MAX_FOUND,
-    Neighbours,
-    earlier_posts,
-    later_posts,
-)
-from telegram_assistant.stores.postgres.stories.post_terms import (
-    add_found_counts,
-    found_counts,
-    load_weighed_posts,
-    put_terms,
-    remove_terms,
-    set_found_counts,
-)
-
-GROUPING = 41_001
-"""The number of the lock under which one batch at a time is grouped."""
-
-ANNOUNCED_AFTER_SPLIT = timedelta(days=1)
-"""A split of older posts is no news."""
-
-MAX_AGAIN, AGAIN_EACH = 60, 10
-"""So many later posts, and so many more for each new one, are compared again: an edit among thousands of the
-same posts must not repeat all their work."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """A post with the links that it was found to have.
+class Regrouped:
+    """Posts that are grouped at once, with everything that they are connected with."""
 
-    If it is told, new or edited, its headers and its links to later posts are among them.
-    """
-
-    post: WeighedPost
-    links: tuple[Link, ...]
-    similar_count: int
-    """Earlier public posts that share enough terms with it."""
-    is_changed: bool = True
+    own: Mapping[PostId, WeighedPost]
+    """Those of them that are new or edited."""
+    known: Mapping[PostId, KnownPost]
+    links: Sequence[Link]
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The posts that new posts are compared with."""
-
-    neighbours: Mapping[PostId, Neighbours]
-    again: tuple[WeighedPost, ...]
-    """Later posts that are compared again with the posts before them:
-    there were too many for all to be compared, and now there is another.
-    """
-
-
-class StoryGroups:
-    """A system store."""
-
-    def __init__(self, transactions: SystemTransactions) -> None:
-        self._transactions = transactions
-
-    async def load_grouped(self, posts: Sequence[PostId]) -> Mapping[PostId, tuple[int, Grouped]]:
-        """Of posts that are grouped already: the hash of the terms with which they were compared,
-        and what became of them.
-        """
-        async with self._transactions.begin() as connection:
-            known_posts = await load_known_posts(connection, posts)
-        return {
-            post: (
-                known_post.terms_hash,
-                Grouped(
-                    post, known_post.story_id, StoryChange.JOINED if known_post.link else StoryChange.CREATED
-                ),
-            )
-            for post, known_post in known_posts.items()
-        }
-
-    @asynccontextmanager
-    async def alone(self) -> AsyncIterator["GroupingBatch"]:
-        """One batch at a time is grouped, whichever process does it;
-        a process that is killed leaves nothing behind.
-        """
-        async with self._transactions.begin() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", GROUPING)
-            yield GroupingBatch(connection)
-
-
-REVISIONS = f"""
-SELECT p.channel_id, p.message_id, p.revision FROM {WANTED}
-CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id
-    LIMIT 1) p
-"""
-
-
-class GroupingBatch:
-    """One batch that is being grouped."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    async def select_unchanged(self, revisions: Mapping[PostId, int]) -> set[PostId]:
-        """Those of the posts that are still as they were read.
-
-        An edited one is left to whoever groups it again.
-        """
-        rows = await self._connection.fetch(REVISIONS, *ids_of(revisions))
-        return {id_of(row) for row in rows if revisions[id_of(row)] == row["revision"]}
-
-    async def surround(self, posts: Sequence[WeighedPost], weights: TermWeights) -> Surroundings:
-        """Stores what posts are compared by, and finds what they are compared with."""
-        connection, own = self._connection, {weighed.post for weighed in posts}
-        await remove_terms(connection, posts)
-        later = await later_posts(connection, posts, weights)
-        await put_terms(connection, posts, weights)
-        new_counts: dict[PostId, int] = {}
-        for weighed in posts:
-            for other in later[weighed.post]:
-                new_counts[other.post] = new_counts.get(other.post, 0) + (not weighed.is_private)
-        before = await found_counts(connection, new_counts)
-        crowded = {post for post, count in before.items() if count + new_counts[post] > MAX_FOUND}
-        linked_posts = {
-            link.post for link in await load_links(connection, list(own)) if not link.kind.is_certain
-        }
-        regrouped = set(sorted((crowded | linked_posts) - own)[: MAX_AGAIN + AGAIN_EACH * len(own)])
-        await add_found_counts(connection, {post: count for post, count in new_counts.items() if count})
-        repeated = tuple(await load_weighed_posts(connection, regrouped, weights))
-        earlier = await earlier_posts(connection, (*posts, *repeated), weights)
-        return Surroundings(
-            {
-                post: replace(neighbours, later=tuple(later.get(post, ())))
-                for post, neighbours in earlier.items()
-            },
-            repeated,
-        )
-
-    async def regroup(self, compared: Sequence[Compared], *, announce_moved: bool) -> list[Grouped]:
-        """Stores the links of these posts and groups everything that they are connected with again;
-        if that is too much, only these posts.
-
-        `announce_moved` writes a notice for each other post that a split leaves in a story of its own: the
-        watches that have told its old story have not told this one.
-        """
-        connection = self._connection
-        arrived = [comparison for comparison in compared if comparison.is_changed]
-        posts = [comparison.post.post for comparison in compared]
-        before = await load_links(connection, posts)
-        await remove_links(
-            connection, before, arrived={comparison.post.post for comparison in arrived}, compared=set(posts)
-        )
-        await put_links(connection, [link for comparison in compared for link in comparison.links])
-        await complete_headers(connection, [comparison.post for comparison in arrived])
-        await set_found_counts(
-            connection, {comparison.post.post: comparison.similar_count for comparison in compared}
-        )
-        seeds = {*posts, *(end for link in before for end in (link.post, link.other))}
-        links = await connected_links(connection, seeds)
-        return (
-            await attach(connection, [comparison.post for comparison in arrived])
-            if links is None
-            else await _write(connection, arrived, seeds, links, announce_moved=announce_moved)
-        )
-
-
-async def _write(
-    connection: Connection,
-    compared: Sequence[Compared],
-    seeds: set[PostId],
-    links: Sequence[Link],
-    *,
-    announce_moved: bool,
+async def group_again(
+    connection: Connection, regrouped: Regrouped, *, announced_since: datetime | None
 ) -> list[Grouped]:
-    own = {comparison.post.post: comparison.post for comparison in compared}
+    """Groups whole parts again, whose locks are held. Returns how that changed the own posts.
+
+    From `announced_since` on it writes a notice for each other post that a split leaves in a story of its
+    own: the watches that have told its old story have not told this one.
+    """
+    own, links = regrouped.own, regrouped.links
+    known_posts = regrouped.known
     moments = _moments(links) | {post: weighed.posted_at for post, weighed in own.items()}
-    known_posts = await load_known_posts(connection, [*moments, *seeds])
     stored = await stored_posts(connection, {*moments, *known_posts})
     private = {post for post, stored_post in stored.items() if stored_post.is_private} | {
         post for post, weighed in own.items() if weighed.is_private
@@ -258,16 +103,15 @@ async def _write(
     left_stories = {known_posts[post].story_id for post in changed if post in known_posts}
     await put_stories(connection, left_stories | {assigned.stories[post] for post in changed})
     await _merge_stories(connection, assigned)
-    if announce_moved:
-        newest = max(weighed.posted_at for weighed in own.values())
+    if announced_since is not None:
         moved = {
             post: stored[post]
             for post in _split_off(known_posts, assigned) - own.keys()
-            if times[post] > newest - ANNOUNCED_AFTER_SPLIT
+            if times[post] > announced_since
         }
         if moved:
             await _announce(connection, assigned, moved)
-    return _changes(compared, known_posts, assigned, kinds)
+    return _changes(list(own), known_posts, assigned, kinds)
 
 
 def _moments(links: Iterable[Link]) -> dict[PostId, datetime]:
@@ -308,8 +152,8 @@ WHERE s.story_id = m.story_id
 
 
 async def _merge_stories(connection: Connection, assigned: Assignment) -> None:
-    merged = sorted(assigned.merged.items())
-    await connection.execute(MERGE, [story for story, _ in merged], [target for _, target in merged])
+    if merged := sorted(assigned.merged.items()):
+        await connection.execute(MERGE, [story for story, _ in merged], [target for _, target in merged])
 
 
 def _split_off(known: Mapping[PostId, KnownPost], assigned: Assignment) -> set[PostId]:
@@ -342,7 +186,7 @@ async def _announce(connection: Connection, assigned: Assignment, posts: Mapping
 
 
 def _changes(
-    compared: Sequence[Compared],
+    own: Sequence[PostId],
     known: Mapping[PostId, KnownPost],
     assigned: Assignment,
     kinds: Mapping[PostId, str],
@@ -350,10 +194,9 @@ def _changes(
     """One change for each post, one for each story that its batch merged or split;
     those are told about the post's story.
     """
-    changes = []
+    changes: list[Grouped] = []
     stories: dict[StoryId, PostId] = {}
-    for comparison in compared:
-        post = comparison.post.post
+    for post in own:
         story_id = assigned.stories[post]
         stories.setdefault(story_id, post)
         changes.append(Grouped(post, story_id, StoryChange.JOINED if post in kinds else StoryChange.CREATED))
@@ -367,7 +210,94 @@ def _changes(
         for post, known_post in known.items()
         if post in assigned.stories and assigned.stories[post] != known_post.story_id
     }
-    for story_id in sorted(remained - set(assigned.merged)):
-        cause = stories.get(story_id, compared[0].post.post)
-        changes.append(Grouped(cause, story_id, StoryChange.SPLIT))
+    for story_id in sorted(remained - set(assigned.merged)) if own else ():
+        changes.append(Grouped(stories.get(story_id, own[0]), story_id, StoryChange.SPLIT))
     return changes
+
+
+async def attach(
+    connection: Connection,
+    posts: Collection[WeighedPost],
+    links: Iterable[Link],
+    known: Mapping[PostId, KnownPost],
+) -> list[Grouped]:
+    """Lets each new post join the story with which it is linked best.
+
+    Stories that are there stay as they are, and no private post leads to one.
+    """
+    own = {weighed.post: weighed for weighed in posts}
+    links_by_post: dict[PostId, list[Link]] = {post: [] for post in own}
+    for link in links:
+        for post in {link.post, link.other} & own.keys():
+            if own[post].is_private or not link.is_leaf:
+                links_by_post[post].append(link)
+    stories = {post: known_post.story_id for post, known_post in known.items() if post not in own}
+    kinds = dict[PostId, str]()
+    for weighed in sorted(own.values(), key=lambda post: (post.posted_at, post.post)):
+        scores: dict[StoryId, float] = defaultdict(float)
+        joined: dict[StoryId, LinkKind] = {}
+        for link in links_by_post[weighed.post]:
+            story_id = stories.get(link.other if link.post == weighed.post else link.post)
+            if story_id is not None:
+                scores[story_id] += link.score
+                joined[story_id] = min(joined.get(story_id, link.kind), link.kind, key=SUREST.__getitem__)
+        best = max(scores, key=lambda story: (joined[story].is_certain, scores[story], story), default=None)
+        stories[weighed.post] = best or StoryId(uuid4())
+        if best is not None:
+            kinds[weighed.post] = joined[best].value
+    await put_members(
+        connection,
+        [
+            StoryPostRow(
+                post,
+                stories[post],
+                own[post].posted_at,
+                kinds.get(post),
+                own[post].terms_hash,
+                post in known and known[post].is_bursting,
+            )
+            for post in sorted(own)
+        ],
+    )
+    joined_stories = {post: stories[post] for post in sorted(own)}
+    await _mark_bursts(connection, joined_stories, own)
+    left_stories = {known[post].story_id for post in own if post in known}
+    await put_stories(connection, left_stories | set(joined_stories.values()))
+    return [
+        Grouped(post, story_id, StoryChange.JOINED if post in kinds else StoryChange.CREATED)
+        for post, story_id in joined_stories.items()
+    ]
+
+
+async def _mark_bursts(
+    connection: Connection, stories: Mapping[PostId, StoryId], own: Mapping[PostId, WeighedPost]
+) -> None:
+    """Marks the posts that end half an hour of many channels now: the new ones, and those after them."""
+    moments: dict[StoryId, list[datetime]] = defaultdict(list)
+    for post, story_id in stories.items():
+        moments[story_id].append(own[post].posted_at)
+    rows = await connection.fetch(
+        MEMBERS_AROUND,
+        list(moments),
+        [min(story_moments) - WINDOW for story_moments in moments.values()],
+        [max(story_moments) + WINDOW for story_moments in moments.values()],
+    )
+    members: dict[StoryId, list[tuple[datetime, PostId]]] = defaultdict(list)
+    for row in rows:
+        members[row["story_id"]].append((row["posted_at"], id_of(row)))
+    bursting = {post for dated_posts in members.values() for post in bursting_posts(dated_posts)}
+    if bursting:
+        await connection.execute(MARK_BURSTS, *ids_of(bursting))
+
+
+MEMBERS_AROUND = """
+SELECT s.story_id, s.channel_id, s.message_id, s.posted_at
+FROM unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) AS w(story_id, since, until)
+JOIN story_posts s ON s.story_id = w.story_id AND s.posted_at BETWEEN w.since AND w.until
+"""
+
+MARK_BURSTS = """
+UPDATE story_posts s SET is_bursting = true
+FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+WHERE s.channel_id = w.channel_id AND s.message_id = w.message_id AND NOT s.is_bursting
+"""

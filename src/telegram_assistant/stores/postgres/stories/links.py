@@ -1,32 +1,28 @@
-"""Links between posts: writes them, and finds everything that posts are connected with."""
+"""Links between posts: reads, writes and completes them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.story import SUREST, Link
 from telegram_assistant.domain.stories.terms import WeighedPost
 from telegram_assistant.stores.postgres.database import Connection
-from telegram_assistant.stores.postgres.stories.grouped_posts import WANTED, id_of, ids_of, stored_posts
-from telegram_assistant.stores.postgres.stories.post_terms import found_counts
+from telegram_assistant.stores.postgres.stories.grouped_posts import WANTED, ids_of, stored_posts
+from telegram_assistant.stores.postgres.stories.post_terms import load_puts
 from telegram_assistant.stores.postgres.stories.stories import link_of
 
-MAX_CONNECTED, CONNECTED_EACH = 200, 10
-"""So many posts, and so many more for each new one, are grouped again.
-
-A channel that posts the same all day connects thousands.
-"""
-
-_OUT = "SELECT l.* FROM story_links l WHERE l.channel_id = w.channel_id AND l.message_id = w.message_id"
-_IN = (
+FROM_POST = "SELECT l.* FROM story_links l WHERE l.channel_id = w.channel_id AND l.message_id = w.message_id"
+TO_POST = (
     "SELECT l.* FROM story_links l WHERE l.other_channel_id = w.channel_id "
     "AND l.other_message_id = w.message_id"
 )
-LINKED = f"SELECT l.* FROM {WANTED} CROSS JOIN LATERAL ({_OUT} UNION ALL {_IN}) l"
+LINKED = f"SELECT l.* FROM {WANTED} CROSS JOIN LATERAL ({FROM_POST} UNION ALL {TO_POST}) l"
 
 
-async def load_links(connection: Connection, posts: Sequence[PostId]) -> list[Link]:
-    return [link_of(row) for row in await connection.fetch(LINKED, *ids_of(posts))]
+async def load_links(connection: Connection, posts: Collection[PostId]) -> list[Link]:
+    """All links of these posts, each once."""
+    rows = await connection.fetch(LINKED, *ids_of(posts))
+    return list({(link.post, link.other): link for link in map(link_of, rows)}.values())
 
 
 UNLINK = """
@@ -36,32 +32,17 @@ WHERE l.channel_id = w.a AND l.message_id = w.b AND l.other_channel_id = w.c AND
 """
 
 
-async def remove_links(
-    connection: Connection,
-    links: Sequence[Link],
-    *,
-    arrived: Collection[PostId],
-    compared: Collection[PostId],
-) -> None:
-    """Removes, of these links, what posts that arrived said of their headers, and those that were
-    estimated again.
-
-    Posts whose terms were forgotten keep theirs.
-    """
-    post_counts = await found_counts(connection, {end for link in links for end in (link.post, link.other)})
-    removed_links = [
-        link
-        for link in links
-        if (
-            link.post in arrived
-            if link.kind.is_certain
-            else {link.post, link.other} <= post_counts.keys()
-            and (link.post in compared or link.other in arrived)
-        )
-    ]
+async def remove_links(connection: Connection, links: Collection[Link]) -> None:
     await connection.execute(
-        UNLINK, *ids_of(link.post for link in removed_links), *ids_of(link.other for link in removed_links)
+        UNLINK, *ids_of(link.post for link in links), *ids_of(link.other for link in links)
     )
+
+
+async def keep_comparable(connection: Connection, links: Sequence[Link]) -> list[Link]:
+    """The estimated ones of these links that can be estimated again: the terms of both ends are stored."""
+    estimated = [link for link in links if not link.kind.is_certain]
+    puts = await load_puts(connection, {end for link in estimated for end in (link.post, link.other)})
+    return [link for link in estimated if {link.post, link.other} <= puts.keys()]
 
 
 LINK = """
@@ -77,10 +58,14 @@ WHERE l.kind NOT IN ('forward', 'reply', 'album') OR excluded.kind IN ('forward'
 """
 
 
-async def put_links(connection: Connection, links: Sequence[Link]) -> None:
-    """Stores the surest link of each pair of posts."""
+async def put_links(connection: Connection, links: Sequence[Link]) -> set[PostId]:
+    """Stores the surest link of each pair of posts.
+
+    Returns the posts with a header that names a post which is not stored yet.
+    """
+    completed, incomplete = await _complete(connection, links)
     best = {}
-    for link in sorted(await _complete(connection, links), key=lambda link: (-SUREST[link.kind], link.score)):
+    for link in sorted(completed, key=lambda link: (-SUREST[link.kind], link.score)):
         best[link.post, link.other] = link
     rows = [best[pair] for pair in sorted(best)]
     await connection.execute(
@@ -95,18 +80,20 @@ async def put_links(connection: Connection, links: Sequence[Link]) -> None:
         [row.posted_at for row in rows],
         [row.other_posted_at for row in rows],
     )
+    return incomplete
 
 
-async def _complete(connection: Connection, links: Sequence[Link]) -> list[Link]:
+async def _complete(connection: Connection, links: Sequence[Link]) -> tuple[list[Link], set[PostId]]:
     """A header names a post, and says neither when it was posted nor whether its channel is private."""
     headers = {link.other for link in links if link.kind.is_certain}
-    stored = await stored_posts(connection, headers)
-    return [
+    stored = await stored_posts(connection, headers) if headers else {}
+    completed = [
         replace(link, other_posted_at=other.posted_at, is_leaf=link.is_leaf or other.is_private)
         if link.kind.is_certain and (other := stored.get(link.other)) is not None
         else link
         for link in links
     ]
+    return completed, {link.post for link in links if link.kind.is_certain and link.other not in stored}
 
 
 ARRIVED = """
@@ -129,27 +116,22 @@ async def complete_headers(connection: Connection, arrived: Sequence[WeighedPost
     )
 
 
-REACHED = f"""
-WITH RECURSIVE reached AS (
-    SELECT w.channel_id, w.message_id FROM {WANTED}
-    UNION
-    SELECT n.channel_id, n.message_id FROM reached w CROSS JOIN LATERAL (
-        SELECT other_channel_id AS channel_id, other_message_id AS message_id FROM ({_OUT}) o
-        UNION ALL
-        SELECT channel_id, message_id FROM ({_IN}) i
-    ) n
-)
-SELECT channel_id, message_id FROM reached LIMIT $3
+COMPLETE = f"""
+UPDATE story_links l SET other_posted_at = p.posted_at, is_leaf = l.is_leaf OR coalesce(c.is_private, false)
+FROM {WANTED} CROSS JOIN LATERAL (
+    SELECT o.* FROM story_links o WHERE o.channel_id = w.channel_id AND o.message_id = w.message_id
+        AND o.kind IN ('forward', 'reply', 'album')) h
+CROSS JOIN LATERAL (SELECT channel_id, posted_at FROM posts
+    WHERE channel_id = h.other_channel_id AND message_id = h.other_message_id LIMIT 1) p
+LEFT JOIN channels c ON c.channel_id = p.channel_id
+WHERE l.channel_id = h.channel_id AND l.message_id = h.message_id
+    AND l.other_channel_id = h.other_channel_id AND l.other_message_id = h.other_message_id
+    AND (l.other_posted_at <> p.posted_at OR (coalesce(c.is_private, false) AND NOT l.is_leaf))
 """
-"""The recursion ends with the limit."""
 
 
-async def connected_links(connection: Connection, seeds: Collection[PostId]) -> list[Link] | None:
-    """Every link in the parts of the graph that these posts belong to, through private posts, too;
-    None if there are too many posts.
-    """
-    max_posts = MAX_CONNECTED + CONNECTED_EACH * len(seeds)
-    reached = [id_of(row) for row in await connection.fetch(REACHED, *ids_of(seeds), max_posts + 1)]
-    if len(reached) > max_posts:
-        return None
-    return list({(link.post, link.other): link for link in await load_links(connection, reached)}.values())
+async def complete_own_headers(connection: Connection, posts: Iterable[PostId]) -> None:
+    """Completes the links of posts whose headers named posts that have arrived meanwhile."""
+    listed_posts = sorted(posts)
+    if listed_posts:
+        await connection.execute(COMPLETE, *ids_of(listed_posts))

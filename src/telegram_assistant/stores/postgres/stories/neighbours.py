@@ -1,25 +1,31 @@
 """Finds the posts with which posts are compared: those of the days around them that share rare terms."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.terms import (
+    KEY_END,
     MENTION_WEIGHT,
     MIN_VOTES,
-    PERIOD_SECONDS,
-    TermWeights,
     WeighedPost,
     keys_of,
     mentioning_key,
     mentions_of,
     period_of,
+    posting_key,
     sure_keys_of,
 )
 from telegram_assistant.stores.postgres.database import Connection
-from telegram_assistant.stores.postgres.stories.grouped_posts import ids_of
-from telegram_assistant.stores.postgres.stories.post_terms import format_array, terms_at
+from telegram_assistant.stores.postgres.stories.grouped_posts import id_of, ids_of
+from telegram_assistant.stores.postgres.stories.looks import NearPost
+from telegram_assistant.stores.postgres.stories.post_terms import (
+    WINDOW,
+    StoredTerms,
+    format_array,
+    load_terms,
+)
 
 NEWEST = 200
 """So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
@@ -27,66 +33,97 @@ MAX_FOUND = 30
 """With so many earlier posts a post is compared: those with the rarest common terms. With twice as many,
 posts that repeat each other all day cost the others seconds of waiting."""
 MAX_PRIVATE = 100
-_WINDOW = timedelta(seconds=PERIOD_SECONDS)
+WEIGHT_STEPS = 1000
+"""Ranks are sums of whole numbers: a sum of fractions depends on the order of addition, so on the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The posts of the 72 hours before and after with which a post is compared."""
+    """The posts of the 72 hours before a post with which it is compared."""
 
-    earlier: tuple[WeighedPost, ...]
+    earlier: tuple[StoredTerms, ...] = ()
     """Those with the rarest common terms, the best first; private ones after them."""
-    similar_count: int
+    similar_count: int = 0
     """How many public ones share enough terms."""
-    later: tuple[WeighedPost, ...] = ()
-    """Those that look back at it: the next ones of each term."""
 
 
-async def earlier_posts(
-    connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights
-) -> dict[PostId, Neighbours]:
+async def earlier_posts(connection: Connection, posts: Sequence[StoredTerms]) -> dict[PostId, Neighbours]:
     """The posts that these posts, whose terms are stored, are compared with.
 
     The result depends on the earlier posts alone, not on when any of them came.
     """
+    weighed_posts = [post.weighed for post in posts]
     weighted_terms = [
-        keys_of(post, weights) | dict.fromkeys(mentions_of(post), MENTION_WEIGHT) for post in posts
+        keys_of(post, post.weights) | dict.fromkeys(mentions_of(post), MENTION_WEIGHT)
+        for post in weighed_posts
     ]
     rows = await connection.fetch(
-        FIND_EARLIER, *_questions(posts, weighted_terms), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
+        FIND_EARLIER, *_questions(weighed_posts, weighted_terms), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
     )
-    earlier: list[list[WeighedPost]] = [[] for _ in posts]
+    earlier: list[list[StoredTerms]] = [[] for _ in posts]
     counts = [0] * len(posts)
-    own = {(post.post.channel_id, post.post.message_id): post for post in posts}
-    terms_by_place = own | await terms_at(connection, {row[2:4] for row in rows} - own.keys(), weights)
-    for place, is_private, channel_id, message_id, count in rows:
-        if (other := terms_by_place.get((channel_id, message_id))) is not None:
-            earlier[place - 1].append(other)
-        if not is_private:
-            counts[place - 1] = count
-    return {post.post: Neighbours(tuple(earlier[place]), counts[place]) for place, post in enumerate(posts)}
+    own = {post.weighed.post: post for post in posts}
+    others = {id_of(row) for row in rows} - own.keys()
+    newest = max(weighed_posts, key=lambda post: post.place, default=None)
+    stored = own | (await load_terms(connection, others, newest.weights) if newest is not None else {})
+    for row in rows:
+        if (other := stored.get(id_of(row))) is not None:
+            earlier[row["place"] - 1].append(other)
+        if not row["is_private"]:
+            counts[row["place"] - 1] = row["found"]
+    return {post: Neighbours(tuple(earlier[place]), counts[place]) for place, post in enumerate(own)}
 
 
-async def later_posts(
-    connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights
-) -> dict[PostId, list[WeighedPost]]:
-    """For each of these posts, whose own terms are not stored, the later ones that look back at it.
+async def later_posts(connection: Connection, posts: Sequence[WeighedPost]) -> list[tuple[PostId, PostId]]:
+    """The later posts that look back at these: each of these with each of its own."""
+    if not posts:
+        return []
+    rows = await connection.fetch(
+        FIND_LATER, *_questions(posts, [_looking_back_at(post) for post in posts]), NEWEST, MIN_VOTES
+    )
+    return [(posts[row["place"] - 1].post, id_of(row)) for row in rows]
 
-    Mostly there are none: posts come in order.
-    """
-    newest = await connection.fetchval("SELECT max(posted_at) FROM post_terms")
-    late = [post for post in posts if newest is not None and post.posted_at <= newest]
-    later: dict[PostId, list[WeighedPost]] = {post.post: [] for post in posts}
-    if late:
-        weighted_terms = [
-            keys_of(post, weights) | dict.fromkeys(mentioning_key(post), MENTION_WEIGHT) for post in late
-        ]
-        rows = await connection.fetch(FIND_LATER, *_questions(late, weighted_terms), NEWEST, MIN_VOTES)
-        terms_by_place = await terms_at(connection, {row[1:3] for row in rows}, weights)
-        for place, channel_id, message_id in rows:
-            if (other := terms_by_place.get((channel_id, message_id))) is not None:
-                later[late[place - 1].post].append(other)
-    return later
+
+def match_near(posts: Sequence[WeighedPost], near: Sequence[NearPost]) -> list[tuple[PostId, PostId]]:
+    """The same among some later posts, in memory."""
+    if not near:
+        return []
+    by_key: dict[int, list[NearPost]] = defaultdict(list)
+    for other in near:
+        for key in other.keys:
+            by_key[key].append(other)
+    ends = {key & KEY_END for key in by_key}
+    return [(post.post, other) for post in posts for other in _match_post(post, by_key, ends)]
+
+
+def _match_post(
+    post: WeighedPost, by_key: Mapping[int, Sequence[NearPost]], ends: Collection[int]
+) -> list[PostId]:
+    sure = sure_keys_of(post)
+    votes: dict[NearPost, int] = defaultdict(int)
+    own_ends = [
+        end
+        for period in (period_of(post.posted_at), period_of(post.posted_at) + 1)
+        for is_private in (False, True)
+        if not (is_private and post.is_private)
+        and (end := posting_key(0, period, is_private=is_private)) in ends
+    ]
+    for term in _looking_back_at(post) if own_ends else ():
+        for end in own_ends:
+            for other in by_key.get((term << 32) | end, ()):
+                votes[other] += MIN_VOTES if term in sure else 1
+    return [
+        other.post
+        for other, count in votes.items()
+        if count >= MIN_VOTES
+        and post.place < (other.posted_at, other.post)
+        and other.posted_at <= post.posted_at + WINDOW
+    ]
+
+
+def _looking_back_at(post: WeighedPost) -> dict[int, float]:
+    """The keys of later posts that would find this one."""
+    return keys_of(post, post.weights) | dict.fromkeys(mentioning_key(post), MENTION_WEIGHT)
 
 
 def _questions(
@@ -98,7 +135,7 @@ def _questions(
     """
     sure = [sure_keys_of(post) for post in posts]
     rows = [
-        (place + 1, term, weight, MIN_VOTES if term in sure[place] else 1)
+        (place + 1, term, round(weight * WEIGHT_STEPS), MIN_VOTES if term in sure[place] else 1)
         for place, terms in enumerate(weighted_terms)
         for term, weight in terms.items()
     ]
@@ -110,7 +147,7 @@ def _questions(
         *ids_of(post.post for post in posts),
         [*map(period_of, moments)],
         [post.is_private for post in posts],
-        _WINDOW,
+        WINDOW,
     )
 
 
@@ -118,7 +155,7 @@ def _questions(
 # whether it is private; $10 window, $11 posts per key, $12 the least votes. Private channels have keys of
 # their own, and do not ask for each other.
 _WANTED_TERMS = """
-unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[]) AS w(place, term, weight,
+unnest($1::text::int[], $2::text::bigint[], $3::text::int[], $4::text::int[]) AS w(place, term, weight,
     votes)
 JOIN (VALUES (false, 0), (false, 1), (true, 0), (true, 1)) AS k(is_private, away)
     ON NOT (k.is_private AND ($9::boolean[])[w.place])

@@ -1,4 +1,4 @@
-"""The terms of posts, the index in which posts with the same rare terms are found, and how rare terms are."""
+"""The terms of posts, and the index in which posts with the same rare terms are found."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,10 @@ import asyncpg
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.media.similarity import Look
+from telegram_assistant.domain.stories.dated_weights import DatedWeights
 from telegram_assistant.domain.stories.terms import (
     MIN_TEXTS,
+    PERIOD_SECONDS,
     StoryTerms,
     TermWeights,
     WeighedPost,
@@ -20,27 +22,24 @@ from telegram_assistant.domain.stories.terms import (
     weigh,
 )
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
-from telegram_assistant.stores.postgres.stories.grouped_posts import WANTED, id_of, ids_of
+from telegram_assistant.stores.postgres.stories.grouped_posts import id_of, ids_of
+from telegram_assistant.stores.postgres.stories.term_counts import (
+    FORGET_TABLES,
+    count_again,
+    dated_weights,
+    load_tables,
+    table_of,
+)
 
-COUNTED_TEXTS = 50_000
-MAX_COUNTED_TERMS = 100_000
-MIN_COUNT = 3
-COUNT_AGAIN = timedelta(days=1)
 LOOK_AGAIN = timedelta(seconds=30)
 FORGOTTEN_AT_ONCE = 200
 """Posts. Their postings are forgotten with them."""
 POSTINGS_EACH = 48
 """Of a post: forty for its words, names and numbers, and some for the channels that it mentions."""
 TERMS_KEPT_FOR = timedelta(days=7)
+TABLES_KEPT_FOR = TERMS_KEPT_FOR + timedelta(days=1)
+WINDOW = timedelta(seconds=PERIOD_SECONDS)
 _COARSE_BYTES, _FINE_BYTES = 8, 32
-
-
-@dataclass(frozen=True, slots=True)
-class _TermCounts:
-    weights: TermWeights
-    texts: int
-    made_at: datetime
-    looked_at: datetime
 
 
 class PostTerms:
@@ -48,70 +47,63 @@ class PostTerms:
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
-        self._counted: _TermCounts | None = None
+        self._loaded: dict[int, TermWeights] = {}
+        self._looked_at: datetime | None = None
         self._passed = 0
         """Posts that were weighed since the last look."""
 
-    async def weights(self, now: datetime, *, posts: int) -> TermWeights:
-        """How rare terms are, for so many posts.
+    async def weights(self, now: datetime, posted: Sequence[datetime]) -> DatedWeights:
+        """How rare terms are, for posts of these moments and of the three days around them.
 
-        Counted once a day, and at first each time that the posts have doubled.
+        Counted once a day for the next one, and for all days each time that the posts have doubled.
         """
-        self._passed += posts
-        counted = self._counted
-        if (
-            counted is None
-            or now - counted.looked_at > LOOK_AGAIN
-            or self._passed >= max(counted.texts, MIN_TEXTS)
-        ):
-            async with self._transactions.begin() as connection:
-                counted = self._counted = await _load_counts(connection, now)
-            self._passed = 0
-        return counted.weights
+        self._passed += len(posted)
+        since, until = min(posted, default=now) - WINDOW, max(posted, default=now) + WINDOW
+        async with self._transactions.begin() as connection:
+            tables = await load_tables(connection, self._loaded, since, until)
+            current = table_of(tables, now.date())
+            if (
+                self._looked_at is None
+                or now - self._looked_at > LOOK_AGAIN
+                or self._passed >= max(current.texts if current else 0, MIN_TEXTS)
+            ):
+                self._looked_at, self._passed = now, 0
+                if await count_again(connection, now):
+                    tables = await load_tables(connection, self._loaded, since, until)
+        self._loaded = {table.number: table.weights for table in tables if table.weights is not None}
+        return dated_weights(tables)
 
     async def forget(self, now: datetime, *, limit: int = FORGOTTEN_AT_ONCE) -> int:
-        """Deletes the terms of so many posts that were compared a week ago. Returns of how many."""
+        """Deletes the terms of so many posts that were compared a week ago, and with the last of them what
+        was needed to compare them. Returns of how many posts.
+        """
         async with self._transactions.begin() as connection:
-            return int(await connection.fetchval(FORGET, now - TERMS_KEPT_FOR, limit))
+            forgotten = int(await connection.fetchval(FORGET, now - TERMS_KEPT_FOR, limit))
+            if forgotten < limit:
+                await connection.execute(FORGET_LOOKS, now - TERMS_KEPT_FOR)
+                await connection.execute(FORGET_TABLES, now - TABLES_KEPT_FOR)
+        return forgotten
 
 
-async def _load_counts(connection: Connection, now: datetime) -> _TermCounts:
-    row = await connection.fetchrow(
-        "SELECT texts, made_at, terms, counts FROM term_counts ORDER BY number DESC LIMIT 1"
-    )
-    is_old = row is None or (row["texts"] < COUNTED_TEXTS) or now - row["made_at"] > COUNT_AGAIN
-    if is_old and await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", COUNTING):
-        stored = await connection.fetchval(
-            "SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS
-        )
-        if row is None or stored >= 2 * row["texts"] or now - row["made_at"] > COUNT_AGAIN:
-            return await _count(connection, now)
-    if row is None:
-        return _TermCounts(TermWeights(), 0, now, now)
-    weights = TermWeights.from_counts(row["texts"], dict(zip(row["terms"], row["counts"], strict=True)))
-    return _TermCounts(weights, row["texts"], row["made_at"], now)
+@dataclass(frozen=True, slots=True)
+class StoredTerms:
+    """A post as it is compared, and the number of the transaction that stored its terms."""
 
-
-async def _count(connection: Connection, now: datetime) -> _TermCounts:
-    rows = await connection.fetch(COUNT, COUNTED_TEXTS, MIN_COUNT, MAX_COUNTED_TERMS)
-    texts = await connection.fetchval(
-        "SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS
-    )
-    counts = {row["term"]: row["posts"] for row in rows}
-    await connection.execute(KEEP_COUNT, now, texts, list(counts), list(counts.values()))
-    return _TermCounts(TermWeights.from_counts(texts, counts), texts, now, now)
+    weighed: WeighedPost
+    put: int
 
 
 async def remove_terms(connection: Connection, posts: Iterable[WeighedPost]) -> None:
     await connection.execute(UNPUT, *ids_of(sorted(post.post for post in posts)))
 
 
-async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> None:
-    """Stores what posts are compared by."""
+async def put_terms(connection: Connection, posts: Sequence[WeighedPost]) -> bool:
+    """Stores what posts are compared by. Returns whether nobody else did so meanwhile."""
     posts = sorted(posts, key=lambda post: post.post)
-    keyed = [_posting_keys(post, weights) for post in posts]
+    keyed = [_posting_keys(post) for post in posts]
     columns = [_columns(post, keys) for post, keys in zip(posts, keyed, strict=True)]
-    await connection.executemany(PUT, columns)
+    if len(await connection.fetchmany(PUT, columns)) < len(posts):
+        return False
     rows = sorted(
         {
             (key, post.posted_at, post.post.channel_id, post.post.message_id)
@@ -126,13 +118,14 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
     )
     if rows:
         await connection.execute(POSTINGS, *map(format_array, columns_of), moments)
+    return True
 
 
-def _posting_keys(post: WeighedPost, weights: TermWeights) -> list[int]:
+def _posting_keys(post: WeighedPost) -> list[int]:
     period = period_of(post.posted_at)
     return [
         posting_key(term, period, is_private=post.is_private)
-        for term in (*keys_of(post, weights), *own_keys(post))
+        for term in (*keys_of(post, post.weights), *own_keys(post))
     ]
 
 
@@ -184,51 +177,44 @@ def _weighed_post_of(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
     )
 
 
-async def load_weighed_posts(
+async def load_terms(
     connection: Connection, posts: Iterable[PostId], weights: TermWeights
-) -> list[WeighedPost]:
-    """Those whose terms are still stored, in the order of their ids."""
-    terms_by_place = await terms_at(
-        connection, {(post.channel_id, post.message_id) for post in posts}, weights
-    )
-    return [terms_by_place[place] for place in sorted(terms_by_place)]
-
-
-async def terms_at(
-    connection: Connection, posts: Iterable[tuple[int, int]], weights: TermWeights
-) -> dict[tuple[int, int], WeighedPost]:
-    """The same by channel and message."""
+) -> dict[PostId, StoredTerms]:
+    """Of those whose terms are still stored, in the order of their ids."""
     sorted_posts = sorted(posts)
-    rows = (
-        await connection.fetch(
-            TERMS, [channel for channel, _ in sorted_posts], [message for _, message in sorted_posts]
-        )
-        if sorted_posts
-        else []
-    )
-    return {row[:2]: _weighed_post_of(row, weights) for row in rows}
+    rows = await connection.fetch(TERMS, *ids_of(sorted_posts)) if sorted_posts else []
+    return {id_of(row): StoredTerms(_weighed_post_of(row, weights), row["put"]) for row in rows}
 
 
-async def found_counts(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, int]:
-    """How many earlier posts share enough terms with each of these whose terms are still stored."""
-    rows = await connection.fetch(FOUND_COUNTS, *ids_of(posts))
-    return {id_of(row): row["found"] for row in rows}
+async def load_puts(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, int]:
+    """The numbers of the transactions that stored the terms of these posts, if they are still stored."""
+    wanted = set(posts)
+    rows = await connection.fetch(PUTS, *ids_of(wanted)) if wanted else []
+    return {id_of(row): row["put"] for row in rows}
+
+
+async def lock_terms(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, int]:
+    """The same, and nobody else writes links of these posts to earlier ones until the transaction ends."""
+    rows = await connection.fetch(LOCK_TERMS, *ids_of(sorted(posts)))
+    return {id_of(row): row["put"] for row in rows}
 
 
 async def set_found_counts(connection: Connection, counts: Mapping[PostId, int]) -> None:
+    """Says how many earlier public posts share enough terms with each of these, whose terms are locked."""
     await connection.execute(SET_FOUND_COUNTS, *ids_of(counts), list(counts.values()))
 
 
-async def add_found_counts(connection: Connection, counts: Mapping[PostId, int]) -> None:
-    await connection.execute(ADD_FOUND_COUNTS, *ids_of(counts), list(counts.values()))
+async def add_found_counts(connection: Connection, counts: Mapping[PostId, int]) -> dict[PostId, int]:
+    """Adds to the counts of these, whose terms are locked. Returns the sums, which may be too high."""
+    added = {post: count for post, count in counts.items() if count}
+    rows = await connection.fetch(ADD_FOUND_COUNTS, *ids_of(added), list(added.values())) if added else []
+    return {id_of(row): row["found"] for row in rows}
 
 
 def format_array(numbers: Iterable[float]) -> str:
     """An array as PostgreSQL reads it: asyncpg looks at every number, which takes ten times as long."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
-
-COUNTING = 41_002
 
 UNPUT = """
 WITH old AS (
@@ -248,6 +234,7 @@ INSERT INTO post_terms (channel_id, message_id, posted_at, is_private, username,
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::int[], $9::text::int[], $10::text::int[], $11::text::int[],
     $12::text::int[], $13::text::int[],
     $14::text::int[], $15, $16::text::bigint[])
+ON CONFLICT (channel_id, message_id) DO NOTHING RETURNING message_id
 """
 
 POSTINGS = """
@@ -261,17 +248,26 @@ ON CONFLICT DO NOTHING
 TERMS = """
 SELECT t.channel_id, t.message_id, t.posted_at, t.is_private, t.username, t.terms_hash, t.language, t.terms,
     t.names, t.numbers, t.pairs, t.links,
-       t.mentions, t.seen, t.looks
+       t.mentions, t.seen, t.looks, t.put_xid::text::bigint AS put
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id
     LIMIT 1) t
 """
 
-FOUND_COUNTS = f"""
-SELECT t.channel_id, t.message_id, t.found FROM {WANTED}
+PUTS = """
+SELECT t.channel_id, t.message_id, t.put_xid::text::bigint AS put
+FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id
     LIMIT 1) t
 """
+
+LOCK_TERMS = """
+SELECT t.channel_id, t.message_id, t.put_xid::text::bigint AS put
+FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+JOIN post_terms t ON t.channel_id = w.channel_id AND t.message_id = w.message_id
+ORDER BY t.channel_id, t.message_id FOR NO KEY UPDATE OF t
+"""
+"""In one order, so that two who lock the same posts never wait for each other."""
 
 SET_FOUND_COUNTS = """
 UPDATE post_terms t SET found = w.found
@@ -283,20 +279,7 @@ ADD_FOUND_COUNTS = """
 UPDATE post_terms t SET found = t.found + w.found
 FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(channel_id, message_id, found)
 WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id
-"""
-
-COUNT = """
-SELECT term, count(*)::int AS posts FROM (
-    SELECT unnest(terms || names || numbers) AS term FROM (
-        SELECT terms, names, numbers FROM post_terms WHERE NOT is_private ORDER BY posted_at DESC LIMIT $1
-    ) newest
-) t GROUP BY term HAVING count(*) >= $2 ORDER BY count(*) DESC, term LIMIT $3
-"""
-
-KEEP_COUNT = """
-WITH gone AS (DELETE FROM term_counts)
-INSERT INTO term_counts (number, made_at, texts, terms, counts)
-SELECT coalesce(max(number), 0) + 1, $1, $2, $3::int[], $4::int[] FROM term_counts
+RETURNING t.channel_id, t.message_id, t.found
 """
 
 FORGET = """
@@ -312,3 +295,6 @@ WITH old AS (
 )
 SELECT count(*) FROM old
 """
+
+FORGET_LOOKS = "DELETE FROM story_looks WHERE looked_at < $1"
+"""A look is younger than the terms for which it was: nobody needs it without them."""

@@ -24,9 +24,11 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.watches.raising import (
     AT_ONCE,
-    LOCK_TENANTS,
+    CLAIM,
+    LOCK_FANOUT,
     OCCURRENCES,
-    WRITE,
+    POSTPONE,
+    RAISE_FANOUT,
     Occurrence,
     fetch_occurrences,
     raise_occurrences,
@@ -100,7 +102,7 @@ class WatchMatching:
         """
         async with self._transactions.begin() as connection:
             silences = await fetch_occurrences(
-                connection, _of_tenant(SILENCES, tenant_id), now, *_known(tenant_id)
+                connection, _of_tenant(SILENCES, tenant_id), now, *_arguments_of(tenant_id)
             )
         return await self._raise(silences)
 
@@ -113,7 +115,7 @@ class WatchMatching:
         """
         async with self._transactions.begin() as connection:
             grown = await fetch_occurrences(
-                connection, _of_tenant(GROWN, tenant_id), now - LOOKED_BACK, *_known(tenant_id)
+                connection, _of_tenant(GROWN, tenant_id), now - LOOKED_BACK, *_arguments_of(tenant_id)
             )
         return await self._raise(grown)
 
@@ -162,7 +164,7 @@ def _of_tenant(query: str, tenant_id: TenantId | None) -> str:
     return query.format(of_tenant="" if tenant_id is None else OF_TENANT) + OCCURRENCES
 
 
-def _known(tenant_id: TenantId | None) -> tuple[TenantId, ...]:
+def _arguments_of(tenant_id: TenantId | None) -> tuple[TenantId, ...]:
     return () if tenant_id is None else (tenant_id,)
 
 
@@ -301,28 +303,6 @@ SELECT channel_id, message_id, kind, subject, at, array_agg(tenant_id ORDER BY t
 FROM (SELECT *, (row_number() OVER (PARTITION BY kind, subject ORDER BY tenant_id, watch_id) - 1)
     / {AT_ONCE} AS part FROM matches) m
 GROUP BY channel_id, message_id, kind, subject, at, part
-"""
-CLAIM = """
-SELECT fanout_id FROM alert_fanouts WHERE due_at <= now() ORDER BY due_at, fanout_id LIMIT 1
-FOR UPDATE SKIP LOCKED
-"""
-POSTPONE = """
-UPDATE alert_fanouts
-SET attempts = attempts + 1, due_at = now() + least(2 ^ attempts, 600) * interval '1 second'
-WHERE fanout_id = $1
-"""
-LOCK_FANOUT = LOCK_TENANTS.format(tenants="(SELECT tenants FROM alert_fanouts WHERE fanout_id = $1)")
-RAISE_FANOUT = f"""
--- $1 fan-out
-WITH fanout AS (DELETE FROM alert_fanouts WHERE fanout_id = $1 RETURNING *),
-occurred AS (
-    SELECT channel_id, message_id, kind, subject, happened_at AS at, 1::bigint AS place FROM fanout
-),
-wanted AS MATERIALIZED (
-    SELECT 1::bigint AS place, n.tenant_id, n.watch_id FROM fanout CROSS JOIN LATERAL
-        unnest(tenants, watches) AS n(tenant_id, watch_id)
-),
-{WRITE}
 """
 
 OF_TENANT = " AND w.tenant_id = $2"

@@ -182,3 +182,26 @@ wanted AS MATERIALIZED (
 ),
 {WRITE}
 """
+
+CLAIM = """
+SELECT fanout_id FROM alert_fanouts WHERE due_at <= now() ORDER BY due_at, fanout_id LIMIT 1
+FOR UPDATE SKIP LOCKED
+"""
+POSTPONE = """
+UPDATE alert_fanouts
+SET attempts = attempts + 1, due_at = now() + least(2 ^ attempts, 600) * interval '1 second'
+WHERE fanout_id = $1
+"""
+LOCK_FANOUT = LOCK_TENANTS.format(tenants="(SELECT tenants FROM alert_fanouts WHERE fanout_id = $1)")
+RAISE_FANOUT = f"""
+-- $1 fan-out
+WITH fanout AS (DELETE FROM alert_fanouts WHERE fanout_id = $1 RETURNING *),
+occurred AS (
+    SELECT channel_id, message_id, kind, subject, happened_at AS at, 1::bigint AS place FROM fanout
+),
+wanted AS MATERIALIZED (
+    SELECT 1::bigint AS place, n.tenant_id, n.watch_id FROM fanout CROSS JOIN LATERAL
+        unnest(tenants, watches) AS n(tenant_id, watch_id)
+),
+{WRITE}
+"""

@@ -39,7 +39,7 @@ from bench.chaos.worker_runs import (
     make_items,
     shuffle_items,
 )
-from bench.chaos_stories import connect, load_stories
+from bench.studies.chaos_stories import connect, load_stories
 from bench.workloads.story_world import LabelledPost, land, pages_of_channels, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId

@@ -51,7 +51,7 @@ def test_a_list_is_begun_filled_noted_ordered_and_deleted(
     assert "Snow 1" not in tga("show", list_id)
     assert "is back" in tga("restore", list_id, first)
     assert "they answered" in tga("show", list_id)
-    assert "new name" in tga("rename", list_id, "Winter")
+    assert "renamed" in tga("rename", list_id, "Winter")
     assert "Winter" in tga("list")
     assert "is deleted" in tga("delete", list_id)
     assert "no such list" in tga("show", list_id)

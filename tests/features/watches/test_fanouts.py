@@ -45,6 +45,7 @@ from testkit.engines import running_engine
 from tests.conftest import Admin
 
 WORLD = AlertWorld(followers=1200, readers=40)
+MIN_KILLS = 3
 type Counts = Counter[Sequence[object]]
 
 
@@ -90,17 +91,14 @@ async def make_posts(admin: Admin, story_count: int, hot_count: int) -> list[Pos
     return posts
 
 
-async def kill_often(workers: AlertWorkers, ended: asyncio.Event) -> int:
-    """Kills a worker about each second, and starts another one."""
+async def kill_often(workers: AlertWorkers, announced: asyncio.Event) -> None:
+    """Kills a worker again and again, at least three times, and starts another one."""
     kills, rng = 0, random.Random(6)
-    while not ended.is_set():
+    while kills < MIN_KILLS or not announced.is_set():
         await asyncio.sleep(rng.uniform(0.05, 0.4))
-        if ended.is_set():
-            break
         await workers.kill()
         kills += 1
         await workers.start()
-    return kills
 
 
 @pytest.mark.long
@@ -120,18 +118,16 @@ async def test_alerts_are_the_same_with_several_workers_and_if_workers_are_kille
         for count, is_deadly in ((2, False), (4, False), (3, True)):
             await admin_here.execute("TRUNCATE alerts, alert_fanouts")
             async with alert_workers(environ, count) as workers:
-                ended = asyncio.Event()
-                killing = asyncio.create_task(kill_often(workers, ended)) if is_deadly else None
+                announced = asyncio.Event()
+                killing = asyncio.create_task(kill_often(workers, announced)) if is_deadly else None
                 for some in batched(posts, 60):
                     await announce(redis, some)
                     await asyncio.sleep(0.5 if is_deadly else 0)
+                announced.set()
+                if killing:
+                    await killing
                 while not await are_done(redis, admin_here):
                     await asyncio.sleep(0.05)
-                    if is_deadly:
-                        ended.set()
-                if killing:
-                    ended.set()
-                    assert await killing > 1
             assert await load_alert_counts(admin_here) == expected
 
 

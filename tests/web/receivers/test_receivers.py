@@ -142,7 +142,7 @@ async def test_the_page_says_when_the_hour_is_used_up_and_when_secret_key_is_mis
     changed = replace(app, settings=settings, sealer=Sealer(""))
     async with member_browser(changed, tenant_id) as owner:
         page = (await owner.open("./receivers")).text
-        assert "has reached its limit" in page
+        assert "has reached its hourly limit" in page
         assert "Webhooks and e-mail do not work on this server yet" in page
         refused = await owner.submit("./receivers", kind="email", name="Anna", address="anna@desk.example")
         assert refused.status_code == 422

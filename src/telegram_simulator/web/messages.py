@@ -82,7 +82,7 @@ def _service(scene: Scene, post: Post) -> str:
     match post.service:
         case Service.PINNED:
             pinned = scene.channel.get(post.reply_to or 0)
-            sentence = (
+            pinned_html = (
                 '«<span class="tgme_widget_service_strong_text" '
                 f'dir="auto">{plain(pinned.text[:120])}</span>»'
                 if pinned
@@ -92,7 +92,7 @@ def _service(scene: Scene, post: Post) -> str:
                 f'<a class="tgme_widget_message_author_name" href="{SITE}/{scene.channel.username}"><span '
                 f'dir="auto">{title}</span></a>'
             )
-            notice = f"{author} pinned {sentence}"
+            notice = f"{author} pinned {pinned_html}"
         case Service.TITLE:
             notice = (
                 'Channel name was changed to «<span class="tgme_widget_service_strong_text" '

@@ -161,10 +161,10 @@ class MediaUpkeep:
             )
         return [row["sha256"] for row in rows]
 
-    async def delete_objects(self, objects: Sequence[bytes]) -> None:
+    async def delete_objects(self, object_hashes: Sequence[bytes]) -> None:
         """Deletes the rows of objects whose bytes are deleted."""
         async with self._transactions.begin() as connection:
-            await connection.execute(REMOVED, list(objects))
+            await connection.execute(REMOVED, list(object_hashes))
 
     async def list_objects(self, first_byte: int) -> Mapping[bytes, bool]:
         """Every object whose hash begins with this byte, and whether it must be in the store by now."""

@@ -328,7 +328,7 @@ async def look_again(connection: Connection, posts: Sequence[PostId], weights: D
     gone = await keep_comparable(connection, others)
     await remove_links(connection, gone)
     await put_links(connection, wanted)
-    await set_found_counts(connection, {post: its.similar_count for post, its in neighbours.items()})
+    await set_found_counts(connection, {post: nearest.similar_count for post, nearest in neighbours.items()})
     return gone
 
 

@@ -38,11 +38,14 @@ class AiPolicies:
                 """,
                 list(channel_ids),
             )
-        followed = {
+        allowed_by_channel = {
             ChannelId(channel_id): _combine_policies(list(channel_rows))
             for channel_id, channel_rows in groupby(rows, key=itemgetter("channel_id"))
         }
-        return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
+        return {
+            channel_id: allowed_by_channel.get(channel_id, Allowed(AiPolicy.OFF))
+            for channel_id in channel_ids
+        }
 
     async def consent(self, tenant_id: TenantId, *, given_by: str) -> None:
         """Records the consent; the first record stays."""

@@ -2,62 +2,37 @@
 loads.
 """
 
-import json
-
 from grafana_foundation_sdk.builders.dashboard import Dashboard
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import units
-from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
 
-from deploy.grafana.panels import (
-    HEIGHT,
-    PROMETHEUS,
-    WIDTH,
-    Panel,
-    Query,
-    draw_curve,
-    draw_figure,
-    limits,
-)
+from deploy.grafana.panels import Panel, Query, draw_curve, draw_figure, limits, make_dashboard, write_json
 
 TITLE = "Incremental Parsing Dashboard"
 UID = "incremental-parsing"
 
 
 def dashboard_json() -> str:
-    """The same text for the same code, so that a change of it can be reviewed."""
-    return (
-        json.dumps(dashboard().build(), cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    )
+    """The text of the file."""
+    return write_json(dashboard())
 
 
 def dashboard() -> Dashboard:
     """Above: what the parser does. Below: what would lose or delay posts."""
-    made = (
-        Dashboard(TITLE)
-        .uid(UID)
-        .description(
-            "Are posts coming in, how fast, and is anything left behind? docs/monitoring.md explains every "
-            "panel and alert."
-        )
-        .tags(["telegram-assistant", "parsing"])
-        .timezone("browser")
-        .time("now-6h", "now")
-        .refresh("30s")
-        .tooltip(DashboardCursorSync.CROSSHAIR)
-        .readonly()
+    return make_dashboard(
+        TITLE,
+        UID,
+        "Are posts coming in, how fast, and is anything left behind? docs/monitoring.md explains every "
+        "panel and alert.",
+        "parsing",
+        (
+            parsing_rate(),
+            parsing_latency(),
+            empty_ticks(),
+            hwm_age(),
+            forced_historical(),
+            scheduler_freshness(),
+        ),
     )
-    panels = (
-        parsing_rate(),
-        parsing_latency(),
-        empty_ticks(),
-        hwm_age(),
-        forced_historical(),
-        scheduler_freshness(),
-    )
-    for number, panel in enumerate(panels, 1):
-        made.with_panel(panel.id(number).datasource(PROMETHEUS).span(WIDTH).height(HEIGHT))
-    return made
 
 
 def parsing_rate() -> Panel:

@@ -1,9 +1,12 @@
 """Parts of all dashboards: curves, figures, queries and limits."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grafana_foundation_sdk.builders import common, prometheus, stat, timeseries
-from grafana_foundation_sdk.builders.dashboard import ThresholdsConfig
+from grafana_foundation_sdk.builders.dashboard import Dashboard, ThresholdsConfig
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.common import (
     BigValueColorMode,
     BigValueGraphMode,
@@ -13,7 +16,12 @@ from grafana_foundation_sdk.models.common import (
     SortOrder,
     TooltipDisplayMode,
 )
-from grafana_foundation_sdk.models.dashboard import DataSourceRef, Threshold, ThresholdsMode
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DataSourceRef,
+    Threshold,
+    ThresholdsMode,
+)
 
 PROMETHEUS = DataSourceRef(type_val="prometheus", uid="prometheus")
 WIDTH, HEIGHT = 8, 9
@@ -27,6 +35,29 @@ class Query:
 
     expression: str
     legend: str
+
+
+def make_dashboard(title: str, uid: str, description: str, tag: str, panels: Sequence[Panel]) -> Dashboard:
+    """Panels from left to right, row by row."""
+    made = (
+        Dashboard(title)
+        .uid(uid)
+        .description(description)
+        .tags(["telegram-assistant", tag])
+        .timezone("browser")
+        .time("now-6h", "now")
+        .refresh("30s")
+        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .readonly()
+    )
+    for number, panel in enumerate(panels, 1):
+        made.with_panel(panel.id(number).datasource(PROMETHEUS).span(WIDTH).height(HEIGHT))
+    return made
+
+
+def write_json(dashboard: Dashboard) -> str:
+    """The same text for the same code, so that a change of it can be reviewed."""
+    return json.dumps(dashboard.build(), cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def draw_curve(title: str, description: str, *queries: Query) -> timeseries.Panel:

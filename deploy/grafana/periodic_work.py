@@ -1,41 +1,28 @@
 """The dashboard "Periodic Work", from which scripts/generate makes the file that Grafana loads."""
 
-import json
-
 from grafana_foundation_sdk.builders.dashboard import Dashboard
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import units
-from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
 
-from deploy.grafana.panels import HEIGHT, PROMETHEUS, WIDTH, Panel, Query, draw_curve, limits
+from deploy.grafana.panels import Panel, Query, draw_curve, limits, make_dashboard, write_json
 
 TITLE = "Periodic Work"
 UID = "periodic-work"
 
 
 def dashboard_json() -> str:
-    """The same text for the same code, so that a change of it can be reviewed."""
-    return (
-        json.dumps(dashboard().build(), cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    )
+    """The text of the file."""
+    return write_json(dashboard())
 
 
 def dashboard() -> Dashboard:
     """Left to right: how much waits, since when, and what became of it."""
-    made = (
-        Dashboard(TITLE)
-        .uid(UID)
-        .description("Do the workers keep up with digests, watches and upkeep? docs/monitoring.md says more.")
-        .tags(["telegram-assistant", "periodic"])
-        .timezone("browser")
-        .time("now-6h", "now")
-        .refresh("30s")
-        .tooltip(DashboardCursorSync.CROSSHAIR)
-        .readonly()
+    return make_dashboard(
+        TITLE,
+        UID,
+        "Do the workers keep up with digests, watches and upkeep? docs/monitoring.md says more.",
+        "periodic",
+        (due_work(), late_work(), failed_work()),
     )
-    for number, panel in enumerate((due_work(), late_work(), failed_work()), 1):
-        made.with_panel(panel.id(number).datasource(PROMETHEUS).span(WIDTH).height(HEIGHT))
-    return made
 
 
 def due_work() -> Panel:

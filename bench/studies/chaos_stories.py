@@ -23,11 +23,11 @@ from pathlib import Path
 import asyncpg
 
 from bench.chaos.worker import OPTIONS
+from bench.chaos.worker_runs import count_words_for_ever
 from bench.workloads.story_world import LabelledPost, land, pages_of_channels, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.events import PostIndexed, PostParsed
-from telegram_assistant.language.terms import terms_of
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stages.stories import stories
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -121,22 +121,9 @@ async def load_stories(app: App, posts: Sequence[LabelledPost]) -> set[frozenset
 
 
 async def count_words(settings: Settings, posts: Sequence[LabelledPost]) -> None:
-    """As if all posts had been counted, for all days: counting meanwhile depends on which have come."""
-    terms = [terms_of(post.post.text) for post in posts]
-    counts = Counter(
-        term
-        for post_terms in terms
-        for part in (post_terms.words, post_terms.names, post_terms.numbers)
-        for term in part
-    )
+    """Counting meanwhile would depend on which posts have come."""
     admin = await connect(settings)
-    await admin.execute(
-        "INSERT INTO term_counts (number, day, texts, terms, counts) "
-        "VALUES (1, '2000-01-01', $1, $2, $3), (2, '2999-01-01', $1, $2, $3)",
-        len(posts),
-        list(counts),
-        list(counts.values()),
-    )
+    await count_words_for_ever(admin, posts)
     await admin.close()
 
 

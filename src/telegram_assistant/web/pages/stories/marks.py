@@ -8,8 +8,8 @@ from telegram_assistant.domain.stories.marks import Mark
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.stories.marks import (
     latest_mark,
+    list_marks,
     mark_story,
-    marks_and_feedback,
     unmark_story,
 )
 from telegram_assistant.features.stories.stories import visible_story
@@ -27,9 +27,8 @@ async def change(view: TenantView) -> Content | Response:
     )
     if not view.is_fragment:
         return go(back or view.url(f"/story/{post_id}"))
-    story, (marks, _) = await asyncio.gather(
-        visible_story(post_id, stores=view.stores),
-        marks_and_feedback(marks=view.own.story_marks),
+    story, marks = await asyncio.gather(
+        visible_story(post_id, stores=view.stores), list_marks(marks=view.own.story_marks)
     )
     return {
         "story": story,

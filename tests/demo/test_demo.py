@@ -15,7 +15,7 @@ import pytest
 import redis as redis_client
 from playwright.async_api import Page, expect
 
-from telegram_assistant.demo.folder import CONTENTS, MARKER
+from telegram_assistant.demo.folder import CONTENTS, MARKER, DemoState
 from telegram_assistant.graph.server import Neo4jServer
 from telegram_assistant.settings import GraphSettings, read_group
 from testkit.chromium import ENGLISH_DESKTOP, Hands, open_chromium, open_tab
@@ -84,27 +84,30 @@ async def until_shown(page: Page, section: str, something: str) -> None:
         await page.wait_for_load_state()
 
 
-async def load_databases(environ: dict[str, str]) -> set[str]:
-    """Databases and logins of demos."""
+def state_of(folder: Path) -> DemoState:
+    return DemoState.model_validate_json((folder / MARKER).read_bytes())
+
+
+async def load_databases(environ: dict[str, str], demo: DemoState) -> set[str]:
+    """The database and the logins of this demo."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     rows = await admin.fetch("SELECT datname AS name FROM pg_database UNION ALL SELECT rolname FROM pg_roles")
     await admin.close()
-    return {row["name"] for row in rows if row["name"].startswith("tga_demo")}
+    return {row["name"] for row in rows if row["name"].startswith(demo.database)}
 
 
-async def load_graphs(environ: dict[str, str]) -> set[str]:
-    """Labels of demos in Neo4j, by their constraints."""
+async def load_constraints(environ: dict[str, str], demo: DemoState) -> set[str]:
+    """Constraints of this demo in Neo4j."""
     server = Neo4jServer(read_group(GraphSettings, environ))
     rows = await server.read("SHOW CONSTRAINTS YIELD name")
     await server.close()
-    return {row["name"] for row in rows if row["name"].startswith("Tga_demo")}
+    return {row["name"] for row in rows if row["name"].startswith(demo.database.capitalize())}
 
 
 async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_own(
     environ: dict[str, str], engine: Engine, tmp_path: Path
 ) -> None:
     folder, given, port = tmp_path / "demo", {**environ, "REDIS_URL": engine.url}, str(free_port())
-    before = await load_databases(given), await load_graphs(given)
     others = redis_client.Redis(port=engine.port, db=0)
     others.set("mine", 1)
     redis_client.Redis(port=engine.port, db=15).set("mine", 1)
@@ -128,7 +131,9 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
         until_new(api, opened_at)
         channel_id = api.get("/channels?limit=1")["items"][0]["channel_id"]
         until_listed(api, "/alerts?limit=1", "/watches", f"/channels/{channel_id}/similar")
-        first, started = api.posts(), find_started(folder)
+        first, started, state = api.posts(), find_started(folder), state_of(folder)
+        assert await load_databases(given, state) == {state.database, state.api_login, state.system_login}
+        assert await load_constraints(given, state)
         assert set(still_running(started)) == {"simulator", "roles"}
         assert demo.stop() == 0
     assert still_running(started) == []
@@ -146,7 +151,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
     removed = tga_demo(folder, given, "--remove")
     assert (removed.returncode, "notes.txt" in removed.stdout) == (0, True)
     assert [entry.name for entry in folder.iterdir()] == ["notes.txt"]
-    assert (await load_databases(given), await load_graphs(given)) == before
+    assert (await load_databases(given, state), await load_constraints(given, state)) == (set(), set())
     assert others.info("keyspace").keys() == {"db0", "db15"}
 
 

@@ -24,7 +24,8 @@ from tests.conftest import redis_url, scratch_database
 from tests.deploy.known_commands import FETCHES_KEY, ROWS
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-TRY_IT = (DOCS / "try-it.md").read_text(encoding="utf-8").partition("## Search by meaning")[0]
+WHOLE_PAGE = (DOCS / "try-it.md").read_text(encoding="utf-8")
+TRY_IT = WHOLE_PAGE.partition("## Search by meaning")[0]
 """Without the section that downloads a model of 490 MB: tests/demo has a small one."""
 STARTED_HERE = ("scripts/servers up", "eval ", "tga-sim demo", "tga run")
 """How lines begin that start what the test has started in its own way."""
@@ -155,7 +156,7 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
 
 
 def test_the_channels_that_the_page_names_are_there() -> None:
-    named = set(re.findall(r"@(\w+)", TRY_IT))
+    named = set(re.findall(r"@(\w+)", WHOLE_PAGE))
     assert named <= {channel.name for channel in packs().channels}
     assert len(named) > 20
 

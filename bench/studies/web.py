@@ -200,7 +200,7 @@ async def first_paint(app: App, tenant_id: TenantId, address: str) -> float:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=200_000)
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--quick", action="store_true", help="20,000 posts, 20 s")
     parser.add_argument("--keep", action="store_true", help="leave the database for the next run")
     options = parser.parse_args()

@@ -107,10 +107,10 @@ def clock_loop(
 
             for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
-                first = period_start(datetime.now(UTC), pause) + pause
+                first_run_at = period_start(datetime.now(UTC), pause) + pause
                 scheduler.add_job(
                     wake,
-                    IntervalTrigger(seconds=int(pause.total_seconds()), start_date=first),
+                    IntervalTrigger(seconds=int(pause.total_seconds()), start_date=first_run_at),
                     args=[job],
                     misfire_grace_time=None,
                 )

@@ -72,10 +72,10 @@ async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
 
 
 async def wait_for_either(
-    first: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None
+    one_event: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None
 ) -> None:
     """Wait until one of the events is set, for at most `seconds`."""
-    tasks = [asyncio.create_task(event.wait()) for event in (first, other)]
+    tasks = [asyncio.create_task(event.wait()) for event in (one_event, other)]
     try:
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -133,20 +133,27 @@ class Gate:
         """
         allowed = await self._policies.of_channels(list({material.channel_id for material in materials}))
         policies = [allowed[material.channel_id].policy for material in materials]
-        allowed_places = [place for place, policy in enumerate(policies) if policy is not AiPolicy.OFF]
+        allowed_places = [
+            policy_index for policy_index, policy in enumerate(policies) if policy is not AiPolicy.OFF
+        ]
         tagged = (
-            await self._local.tags([materials[place] for place in allowed_places], vocabulary=vocabulary)
+            await self._local.tags(
+                [materials[policy_index] for policy_index in allowed_places], vocabulary=vocabulary
+            )
             if allowed_places
             else []
         )
         local: Mapping[int, Tags] = dict(zip(allowed_places, tagged, strict=True))
         paid = [
-            place
-            for place in allowed_places
-            if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()
+            policy_index
+            for policy_index in allowed_places
+            if policies[policy_index] is AiPolicy.PROVIDER
+            and materials[policy_index].text_for(Tier.PROVIDER).strip()
         ]
         paid_answers = (
-            await self._tags_by_provider([materials[place] for place in paid], allowed, vocabulary, urgency)
+            await self._tags_by_provider(
+                [materials[policy_index] for policy_index in paid], allowed, vocabulary, urgency
+            )
             if paid
             else []
         )
@@ -154,8 +161,8 @@ class Gate:
             zip(paid, paid_answers, strict=True)
         )
         results = [
-            _best(local.get(place), answers.get(place, FallbackReason.POLICY))
-            for place in range(len(materials))
+            _best(local.get(policy_index), answers.get(policy_index, FallbackReason.POLICY))
+            for policy_index in range(len(materials))
         ]
         return await self._queue_retries(results, materials)
 
@@ -331,17 +338,17 @@ class Gate:
         self, results: list[Understood[Tags]], materials: Sequence[Material]
     ) -> list[Understood[Tags]]:
         improvable_posts = {
-            place: material.post_id
-            for place, material in enumerate(materials)
-            if material.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
+            material_index: material.post_id
+            for material_index, material in enumerate(materials)
+            if material.post_id is not None and results[material_index].reason in WORTH_TRYING_AGAIN
         }
         if improvable_posts:
             await self._later.add(
                 *(PendingImprovement(post_id, TAGGING) for post_id in improvable_posts.values())
             )
         return [
-            count_result(TAGGING, replace(result, is_wanted=place in improvable_posts))
-            for place, result in enumerate(results)
+            count_result(TAGGING, replace(result, is_wanted=material_index in improvable_posts))
+            for material_index, result in enumerate(results)
         ]
 
 

@@ -106,15 +106,15 @@ def _upright(image: Image.Image, max_side: int) -> Image.Image:
 
 def _first_good(image: Image.Image) -> Image.Image:
     """The first frame that is not of one colour, because films begin dark."""
-    first: Image.Image | None = None
+    first_good_frame: Image.Image | None = None
     for frame in _frames(image):
-        first = first or frame
+        first_good_frame = first_good_frame or frame
         grey = frame.convert("L").getextrema()
         if grey[0] != grey[1]:
             return frame
-    if first is None:
+    if first_good_frame is None:
         raise NoPicture("it has no frame")
-    return first
+    return first_good_frame
 
 
 def _frames(image: Image.Image) -> Iterator[Image.Image]:
@@ -152,8 +152,8 @@ def _brighter(grey: Image.Image, side: int) -> int:
     points = grey.resize((side + 1, side), Image.Resampling.BOX).tobytes()
     bits = 0
     for row in range(0, len(points), side + 1):
-        for place in range(row, row + side):
-            bits = bits << 1 | (points[place] < points[place + 1])
+        for index in range(row, row + side):
+            bits = bits << 1 | (points[index] < points[index + 1])
     return bits
 
 

@@ -103,8 +103,10 @@ class TenantQuestions:
             self._prices.price_of(source.name, source.models[ModelTask.CHAT]).cost_of(max_spent)
             for source in self._writers
         ]
-        first = self._writers[0]
-        return WritingOffer(first.name, first.models[ModelTask.CHAT], max(prices), self._prices.unit)
+        first_writer = self._writers[0]
+        return WritingOffer(
+            first_writer.name, first_writer.models[ModelTask.CHAT], max(prices), self._prices.unit
+        )
 
     async def write(
         self,

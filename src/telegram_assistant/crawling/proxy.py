@@ -52,7 +52,7 @@ class FilteringProxy:
             head = await reader.readuntil(b"\r\n\r\n")
         method, address, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
         try:
-            upstream, first = await (
+            upstream, first_bytes = await (
                 self._tunnel(address) if method == "CONNECT" else self._request(method, address, head)
             )
         except Unreadable as error:
@@ -68,9 +68,9 @@ class FilteringProxy:
         upstream_reader, upstream_writer = upstream
         try:
             if method == "CONNECT":
-                writer.write(first)
+                writer.write(first_bytes)
             else:
-                upstream_writer.write(first)
+                upstream_writer.write(first_bytes)
             await asyncio.gather(_copy(reader, upstream_writer), _copy(upstream_reader, writer))
         finally:
             upstream_writer.close()
@@ -89,7 +89,7 @@ class FilteringProxy:
         lines = [
             line for line in head.split(b"\r\n")[1:-2] if not line.lower().startswith((b"host:", *HOP_BY_HOP))
         ]
-        first = [
+        request_head = [
             f"{method} {target.path} HTTP/1.1".encode(),
             f"Host: {target.authority}".encode(),
             b"Connection: close",
@@ -97,7 +97,7 @@ class FilteringProxy:
             b"",
             b"",
         ]
-        return await self._connect(target.host, target.port), b"\r\n".join(first)
+        return await self._connect(target.host, target.port), b"\r\n".join(request_head)
 
     async def _connect(self, host: str, port: int) -> Streams:
         addresses = await self.guard.addresses(host, port)

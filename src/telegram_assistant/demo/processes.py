@@ -80,12 +80,12 @@ class ChildProcesses:
     ) -> None:
         for watcher in self._watchers:
             watcher.cancel()
-        for first in (True, False):
+        for is_first_round in (True, False):
             await asyncio.gather(
                 *(
                     _end(program, process)
                     for program, process in self._running.values()
-                    if program.uses_others is first
+                    if program.uses_others is is_first_round
                 )
             )
         (self._folder.path / PROCESSES).unlink(missing_ok=True)

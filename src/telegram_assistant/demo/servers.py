@@ -158,29 +158,31 @@ async def forget_existing(servers: ExistingServers, folder: DemoFolder) -> None:
 
 
 async def _start_postgres(programs: OwnPrograms, folder: DemoFolder, children: ChildProcesses) -> PostgresUrl:
-    place, password, port = _postgres_place(programs, folder), folder.state.password, free_port()
-    if not (place / "data").exists():
-        await _init_postgres(programs, place, password, children)
+    data_folder, password, port = _postgres_place(programs, folder), folder.state.password, free_port()
+    if not (data_folder / "data").exists():
+        await _init_postgres(programs, data_folder, password, children)
     options = [f"-c{name}={value}" for name, value in POSTGRES_OPTIONS.items()]
     command = [
         str(programs.postgres_folder / "postgres"),
         "-D",
-        str(place / "data"),
+        str(data_folder / "data"),
         "-p",
         str(port),
         *options,
     ]
-    await children.start(Program("postgres", command, signal.SIGINT, programs.postgres_user, place))
+    await children.start(Program("postgres", command, signal.SIGINT, programs.postgres_user, data_folder))
     url = SecretStr(f"postgresql://postgres:{quote(password)}@{LOOPBACK}:{port}/postgres")
     await _wait_until(lambda: accepts_connections(url), "postgres", children)
     return url
 
 
-async def _init_postgres(programs: OwnPrograms, place: Path, password: str, children: ChildProcesses) -> None:
+async def _init_postgres(
+    programs: OwnPrograms, data_folder: Path, password: str, children: ChildProcesses
+) -> None:
     """Creates the data folder under another name first,
     so that an interrupted start leaves none that is half finished.
     """
-    unfinished, password_file = place / "data.new", place / "password"
+    unfinished, password_file = data_folder / "data.new", data_folder / "password"
     shutil.rmtree(unfinished, ignore_errors=True)
     password_file.write_text(password, encoding="ascii")
     password_file.chmod(0o600)
@@ -199,10 +201,10 @@ async def _init_postgres(programs: OwnPrograms, place: Path, password: str, chil
     ]
     options = ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
     await children.run_to_end(
-        Program("postgres", [*command, *options], user=programs.postgres_user, folder=place)
+        Program("postgres", [*command, *options], user=programs.postgres_user, folder=data_folder)
     )
     password_file.unlink()
-    unfinished.rename(place / "data")
+    unfinished.rename(data_folder / "data")
 
 
 def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
@@ -210,14 +212,14 @@ def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
 
     If its own user cannot reach the demo's folder, the data are in a new folder under /var/tmp.
     """
-    place, user = folder.state.postgres_folder, programs.postgres_user
-    if user is not None and not place.exists() and not _is_reachable(folder.path):
-        place = Path(tempfile.mkdtemp(prefix="telegram-assistant-demo-", dir="/var/tmp"))
-        update_state(folder.path, postgres_folder=place)
-    place.mkdir(exist_ok=True, mode=0o700)
+    data_folder, user = folder.state.postgres_folder, programs.postgres_user
+    if user is not None and not data_folder.exists() and not _is_reachable(folder.path):
+        data_folder = Path(tempfile.mkdtemp(prefix="telegram-assistant-demo-", dir="/var/tmp"))
+        update_state(folder.path, postgres_folder=data_folder)
+    data_folder.mkdir(exist_ok=True, mode=0o700)
     if user is not None:
-        os.chown(place, user.user_id, user.group_id)
-    return place
+        os.chown(data_folder, user.user_id, user.group_id)
+    return data_folder
 
 
 def _is_reachable(path: Path) -> bool:
@@ -226,20 +228,22 @@ def _is_reachable(path: Path) -> bool:
 
 
 async def _start_redis(programs: OwnPrograms, folder: DemoFolder, children: ChildProcesses) -> RedisSettings:
-    place, port, password = folder.path / "redis", free_port(), folder.state.password
-    place.mkdir(exist_ok=True, mode=0o700)
+    data_folder, port, password = folder.path / "redis", free_port(), folder.state.password
+    data_folder.mkdir(exist_ok=True, mode=0o700)
     lines = (
         f"port {port}",
         f"bind {LOOPBACK}",
         f"requirepass {password}",
-        f'dir "{place}"',
+        f'dir "{data_folder}"',
         "appendonly yes",
         'save ""',
         "maxmemory 512mb",
         "maxmemory-policy noeviction",
     )
-    (place / "redis.conf").write_text("\n".join(lines), encoding="utf-8")
-    await children.start(Program("redis", [programs.redis, str(place / "redis.conf")], folder=place))
+    (data_folder / "redis.conf").write_text("\n".join(lines), encoding="utf-8")
+    await children.start(
+        Program("redis", [programs.redis, str(data_folder / "redis.conf")], folder=data_folder)
+    )
     settings = RedisSettings(url=SecretStr(f"redis://:{quote(password)}@{LOOPBACK}:{port}/0"))
     await _wait_until(lambda: answers(settings), "redis", children)
     return settings

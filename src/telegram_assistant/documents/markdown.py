@@ -26,8 +26,8 @@ def escape_text(text: str, *, is_line_start: bool = True) -> str:
     escaped = _MARKS.sub(r"\\\g<0>", "\n".join(text.splitlines()) if text.strip() else text)
     if is_line_start:
         return _LINE_STARTS.sub(_escape_line_start, escaped)
-    first, newline, others = escaped.partition("\n")
-    return first + newline + _LINE_STARTS.sub(_escape_line_start, others)
+    first_line, newline, others = escaped.partition("\n")
+    return first_line + newline + _LINE_STARTS.sub(_escape_line_start, others)
 
 
 def write_markdown(document: Document) -> str:
@@ -49,7 +49,7 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 def _write_block(block: Block) -> str:
     lines = "".join(
-        _write_span(span, is_line_start=place == 0) for place, span in enumerate(block.spans)
+        _write_span(span, is_line_start=span_index == 0) for span_index, span in enumerate(block.spans)
     ).split("\n")
     if block.kind is BlockKind.QUOTE:
         return "\n".join(

@@ -22,12 +22,12 @@ _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 def days_in(text: str, today: date) -> tuple[date, date]:
     """The first and the last day of the written period. Raises Rejected if it is no date."""
     try:
-        first, last = _span(text.lower(), today)
+        first_day, last = _span(text.lower(), today)
     except ValueError as error:
         raise Rejected(
             Reason("not_a_date", "{text!r} is not a date; write {how}", text=text, how=HOW_TO_WRITE)
         ) from error
-    if first.year < FIRST_YEAR or last.year > LAST_YEAR:
+    if first_day.year < FIRST_YEAR or last.year > LAST_YEAR:
         raise Rejected(
             Reason(
                 "date_out_of_range",
@@ -36,7 +36,7 @@ def days_in(text: str, today: date) -> tuple[date, date]:
                 how=HOW_TO_WRITE,
             )
         )
-    return first, last
+    return first_day, last
 
 
 def _span(text: str, today: date) -> tuple[date, date]:
@@ -55,8 +55,8 @@ def _span(text: str, today: date) -> tuple[date, date]:
     if iso[3]:
         return _one(date(year, int(month), int(iso[3])))
     first_month, last_month = (int(month), int(month)) if month else (1, 12)
-    first = date(year, first_month, 1)
-    return first, date(year, last_month, calendar.monthrange(year, last_month)[1])
+    first_day = date(year, first_month, 1)
+    return first_day, date(year, last_month, calendar.monthrange(year, last_month)[1])
 
 
 def _one(day: date) -> tuple[date, date]:

@@ -207,8 +207,8 @@ class Places:
 
     def name_channel(self, shared: SharedItem) -> SharedItem:
         """Replaces a channel's id by its title if the tenant follows it."""
-        place = self.channel_of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
-        return shared if place is None or not place.title else SharedItem(shared.kind, place.title)
+        channel = self.channel_of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
+        return shared if channel is None or not channel.title else SharedItem(shared.kind, channel.title)
 
     def posts_of(self, appearances: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
@@ -319,8 +319,10 @@ async def trace_spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) 
 async def first_seen(scope: GraphScope, post_id: PostId) -> FirstSeen:
     """Returns the original post if its channel is followed, otherwise the first post that forwards it."""
     post_spread = await trace_spread(scope, post_id, limit=1)
-    first = post_spread.original or next(iter(post_spread.forwards), None)
-    return FirstSeen(post_spread.since, post_spread.by, first, is_original=post_spread.original is not None)
+    first_post = post_spread.original or next(iter(post_spread.forwards), None)
+    return FirstSeen(
+        post_spread.since, post_spread.by, first_post, is_original=post_spread.original is not None
+    )
 
 
 async def who_links(scope: GraphScope, url: str, *, limit: int = 200) -> LinkingPosts:

@@ -54,8 +54,8 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
     """
     claim = parse_text(sentence)
     cited = [
-        (place, post)
-        for place, post in enumerate(posts)
+        (post_index, post)
+        for post_index, post in enumerate(posts)
         if parse_text(post.text).is_cyrillic == claim.is_cyrillic
     ]
     if not cited:
@@ -66,7 +66,7 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
         )
     evidence = Evidence(tuple(post for _, post in cited))
     ranked = nearest_sentences(claim, evidence.posts)
-    places = tuple(cited[place][0] for place, _, _ in ranked)
+    places = tuple(cited[post_index][0] for post_index, _, _ in ranked)
     if ranked and ranked[0][2].text.strip(" .!") == sentence.strip(" .!"):
         return CheckedSentence(sentence, Verdict.SUPPORTED, None, places[:1])
     for veto in FACT_RULES:
@@ -80,9 +80,9 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
     supporting = list(dict.fromkeys(places[: count_supporting(ranked)]))
     sufficient_places = (
         [
-            place
-            for place in supporting
-            if not any(veto(claim, Evidence((posts[place],))) for veto in FACT_RULES)
+            post_index
+            for post_index in supporting
+            if not any(veto(claim, Evidence((posts[post_index],))) for veto in FACT_RULES)
         ]
         if len(supporting) > 1
         else []

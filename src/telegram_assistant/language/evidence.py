@@ -62,7 +62,7 @@ def is_same(word: ParsedWord, other: ParsedWord) -> bool:
 def nearest_sentences(claim: ParsedText, posts: Sequence[CitedPost]) -> list[tuple[int, float, ParsedText]]:
     """For each post its nearest sentence and how many of the words it shares, best first."""
     nearest = []
-    for place, post in enumerate(posts):
+    for post_index, post in enumerate(posts):
         sentences = [
             sentence
             for sentence in parse_sentences(post.text)
@@ -73,7 +73,7 @@ def nearest_sentences(claim: ParsedText, posts: Sequence[CitedPost]) -> list[tup
                 ((_likeness(claim, sentence), sentence) for sentence in sentences),
                 key=lambda scored: scored[0],
             )
-            nearest.append((place, score, best))
+            nearest.append((post_index, score, best))
     return sorted(nearest, key=lambda ranked: -ranked[1])
 
 

@@ -133,13 +133,16 @@ def _name_runs(claim: ParsedText) -> Iterator[list[ParsedWord]]:
 
 def _stands_together(run: Sequence[ParsedWord], post: ParsedText) -> bool:
     """Whether the words of a name stand beside each other: the first name of one person is not another's."""
-    firsts = [place for place, word in enumerate(post.words) if is_same(run[0], word)]
+    firsts = [word_index for word_index, word in enumerate(post.words) if is_same(run[0], word)]
     return any(
         all(
-            any(is_same(part, other) for other in post.words[max(0, place - len(run)) : place + len(run) + 1])
+            any(
+                is_same(part, other)
+                for other in post.words[max(0, word_index - len(run)) : word_index + len(run) + 1]
+            )
             for part in run[1:]
         )
-        for place in firsts
+        for word_index in firsts
     )
 
 
@@ -184,7 +187,9 @@ def _speakers(claim: ParsedText, evidence: Evidence) -> Reason | None:
             return None
         sentences = parse_sentences(post.text)
         best_place = max(
-            range(len(sentences)), key=lambda place: shared_words(statement, sentences[place]), default=None
+            range(len(sentences)),
+            key=lambda word_index: shared_words(statement, sentences[word_index]),
+            default=None,
         )
         if best_place is None or shared_words(statement, sentences[best_place]) < MIN_STATEMENT:
             continue

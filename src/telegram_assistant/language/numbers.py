@@ -52,7 +52,7 @@ def numbers_in(text: str) -> tuple[Number, ...]:
         Number(f"{int(match[1])}:{int(match[2])}", NumberKind.SCORE, match.start(), match.end())
         for match in _SCORE.finditer(text)
     ]
-    score_places = {place for score in scores for place in range(score.start, score.end)}
+    score_places = {index for score in scores for index in range(score.start, score.end)}
     plain = [
         _number(match, text)
         for match in _NUMBER.finditer(text)

@@ -193,9 +193,9 @@ def may_be_name(word: str) -> bool | None:
     return any(mark in words.parse(folded)[0].tag for mark in _NAMED)
 
 
-def count_shared(first: ParsedText, other: ParsedText) -> tuple[int, int]:
+def count_shared(one_text: ParsedText, other: ParsedText) -> tuple[int, int]:
     """How many content words of the shorter text the other has in any form, and how many the shorter has."""
-    shorter, longer = sorted((first, other), key=lambda text: len(text.content))
+    shorter, longer = sorted((one_text, other), key=lambda text: len(text.content))
     return sum(bool(word.readings & longer.readings) for word in shorter.content), len(shorter.content)
 
 

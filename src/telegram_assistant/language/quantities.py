@@ -156,8 +156,8 @@ def quantities_in(text: str) -> Quantities:
 def _number_at(tokens: list[_Token], at: int, *, in_russian: bool) -> tuple[Quantity, int] | None:
     token = tokens[at]
     if token.kind == "score":
-        first, second = token.text.split(":")
-        return Quantity(token.start, token.end, float(first), "", float(second)), at + 1
+        first_digits, second = token.text.split(":")
+        return Quantity(token.start, token.end, float(first_digits), "", float(second)), at + 1
     value: float | None
     if token.kind in {"digits", "ordinal"}:
         value, stop = _value_of(token.text, in_russian=in_russian), at + 1
@@ -199,45 +199,47 @@ def _value_of(written: str, *, in_russian: bool) -> float:
 def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
     """Reads number words: «двести сорок тысяч», "two hundred and forty thousand", "half a million"."""
     total, current, has_number, stop = 0.0, 0.0, False, at
-    place = at
-    while place < len(tokens) and tokens[place].kind in {"word", "mark"}:
-        word = _fold_word(tokens[place].text)
+    letter_index = at
+    while letter_index < len(tokens) and tokens[letter_index].kind in {"word", "mark"}:
+        word = _fold_word(tokens[letter_index].text)
         if word in UNIT:
             current, has_number = current + UNIT[word], True
         elif word in _HALVES:
             current, has_number = current + _HALVES[word], True
-        elif word == "half" and _next_is_scale(tokens, place):
+        elif word == "half" and _next_is_scale(tokens, letter_index):
             current, has_number = 0.5, True
-        elif word == "hundred" and (has_number or place == at or _fold_word(tokens[place - 1].text) == "a"):
+        elif word == "hundred" and (
+            has_number or letter_index == at or _fold_word(tokens[letter_index - 1].text) == "a"
+        ):
             current, has_number = (current or 1.0) * 100, True
         elif word in SCALE and (
             has_number
             or word in _ALONE
             or (
                 word in {"thousand", "million", "billion"}
-                and place
-                and _fold_word(tokens[place - 1].text) == "a"
+                and letter_index
+                and _fold_word(tokens[letter_index - 1].text) == "a"
             )
         ):
             total, current, has_number = total + (current or 1.0) * SCALE[word], 0.0, True
         elif (
             has_number
             and (word in _LINKS or word == "-")
-            and place + 1 < len(tokens)
-            and _fold_word(tokens[place + 1].text) in {*UNIT, *SCALE, "hundred", "half"}
+            and letter_index + 1 < len(tokens)
+            and _fold_word(tokens[letter_index + 1].text) in {*UNIT, *SCALE, "hundred", "half"}
         ):
-            place += 1
+            letter_index += 1
             continue
         else:
             break
-        place += 1
-        stop = place
+        letter_index += 1
+        stop = letter_index
     value = total + current
     return (value if has_number and value != 1 else None), stop
 
 
-def _next_is_scale(tokens: list[_Token], place: int) -> bool:
-    following = [_fold_word(token.text) for token in tokens[place + 1 : place + 3]]
+def _next_is_scale(tokens: list[_Token], letter_index: int) -> bool:
+    following = [_fold_word(token.text) for token in tokens[letter_index + 1 : letter_index + 3]]
     return any(word in SCALE for word in following[:2]) and following[0] in {"a", *SCALE}
 
 
@@ -252,13 +254,17 @@ def _noun_after(tokens: list[_Token], stop: int) -> str:
         candidates.append(word)
     if not candidates:
         return ""
-    first = candidates[0]
-    if first in _SYMBOLS:
-        return _SYMBOLS[first]
-    if _RUSSIAN.search(first):
+    first_word = candidates[0]
+    if first_word in _SYMBOLS:
+        return _SYMBOLS[first_word]
+    if _RUSSIAN.search(first_word):
         nouns = [word for word in candidates if not _RUSSIAN_ADJECTIVE.search(word)]
-        return nouns[0] if nouns and not (_RUSSIAN_VERB.search(nouns[0]) and nouns[0] != first) else first
-    return next((word for word in candidates if _PLURAL.search(word)), first)
+        return (
+            nouns[0]
+            if nouns and not (_RUSSIAN_VERB.search(nouns[0]) and nouns[0] != first_word)
+            else first_word
+        )
+    return next((word for word in candidates if _PLURAL.search(word)), first_word)
 
 
 def _with_scales_shared(
@@ -266,16 +272,16 @@ def _with_scales_shared(
 ) -> list[tuple[int, int, Quantity]]:
     """«5–10 тысяч»: the scale and the noun behind the second number count for the first one, too."""
     shared = list(spans)
-    for place in range(len(spans) - 1):
-        at, stop, quantity = spans[place]
-        begins, ends, other = spans[place + 1]
+    for index in range(len(spans) - 1):
+        at, stop, quantity = spans[index]
+        begins, ends, other = spans[index + 1]
         between = [token.text for token in tokens[stop:begins]]
         if between in (["–"], ["-"], ["—"]) and not quantity.noun:
             scale = 1.0
             for token in tokens[begins + 1 : ends]:
                 scale *= SCALE.get(_fold_word(token.text), 1.0)
             value = quantity.value * scale if quantity.value < other.value else quantity.value
-            shared[place] = (at, stop, Quantity(quantity.start, quantity.end, value, other.noun))
+            shared[index] = (at, stop, Quantity(quantity.start, quantity.end, value, other.noun))
     return shared
 
 

@@ -43,13 +43,16 @@ def is_round_up(text: str) -> bool:
     items = _items_in(lines)
     if len(items) < MIN_ANNOUNCED:
         return False
-    first = min(items)
-    if not 0 < first <= MAX_TITLE_LINES or len(lines) - first - len(items) > MAX_OTHER_LINES:
+    first_item_index = min(items)
+    if (
+        not 0 < first_item_index <= MAX_TITLE_LINES
+        or len(lines) - first_item_index - len(items) > MAX_OTHER_LINES
+    ):
         return False
     is_announced = _ANNOUNCES.search(lines[0]) is not None
-    if not is_announced and (len(items) < MIN_ITEMS or any(map(_reports, lines[:first]))):
+    if not is_announced and (len(items) < MIN_ITEMS or any(map(_reports, lines[:first_item_index]))):
         return False
-    title_words = set(lemmas_in(" ".join(lines[:first])))
+    title_words = set(lemmas_in(" ".join(lines[:first_item_index])))
     if len(title_words) > MAX_TITLE_WORDS:
         return False
     related = sum(not title_words.isdisjoint(lemmas_in(item)) for item in items.values())
@@ -59,11 +62,11 @@ def is_round_up(text: str) -> bool:
 def _items_in(lines: list[str]) -> dict[int, str]:
     """The items of the longest list by their lines: those that begin with the same sign, or with numbers."""
     by_sign: dict[str, dict[int, str]] = defaultdict(dict)
-    for place, line in enumerate(lines):
+    for line_index, line in enumerate(lines):
         item = _ITEM.match(line)
         if item:
             sign = item["sign"] or "1"
-            by_sign["-" if sign in _DASHES else sign][place] = line[item.end() :]
+            by_sign["-" if sign in _DASHES else sign][line_index] = line[item.end() :]
     return max(by_sign.values(), key=len, default={})
 
 

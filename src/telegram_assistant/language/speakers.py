@@ -58,11 +58,11 @@ def speakers_in(sentence: ParsedText) -> tuple[ParsedWord, ...]:
         speakers += _clause(
             [word for word in outside if word.start >= match.end()], sentence.text, match.end()
         )
-    for place, word in enumerate(outside):
+    for index, word in enumerate(outside):
         if not is_speech(word) or not _is_statement(word, sentence.text):
             continue
-        before = list(reversed(_clause_back(outside[:place], sentence.text, word.start)))
-        speakers += before or _clause(list(outside[place + 1 :]), sentence.text, word.end)
+        before = list(reversed(_clause_back(outside[:index], sentence.text, word.start)))
+        speakers += before or _clause(list(outside[index + 1 :]), sentence.text, word.end)
     return tuple(dict.fromkeys(speakers))
 
 

@@ -107,17 +107,17 @@ def _split_negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedW
     """
     denied: list[ParsedWord] = []
     words = sentence.words
-    for place, word in enumerate(words):
+    for word_index, word in enumerate(words):
         if word.folded in NEGATIONS or word.folded.endswith(NEGATED_ENDING):
-            words_after = [word for word in words[place + 1 : place + 5] if word.is_content][
+            words_after = [word for word in words[word_index + 1 : word_index + 5] if word.is_content][
                 : 1 if word.folded in {"не", "ни"} else NEGATED_WORDS
             ]
             words_before = (
-                [word for word in words[max(0, place - 4) : place] if word.is_content]
+                [word for word in words[max(0, word_index - 4) : word_index] if word.is_content]
                 if word.folded in {"нет", "никто"}
                 else []
             )
-            denied += words_after + words_before or list(words[place + 1 : place + 2])
+            denied += words_after + words_before or list(words[word_index + 1 : word_index + 2])
     return denied, [word for word in sentence.content if word not in denied]
 
 
@@ -140,8 +140,8 @@ def _roles(claim: ParsedText, evidence: Evidence) -> Reason | None:
     ]
     runs = [
         word
-        for place, word in enumerate(names)
-        if not place or claim.text[names[place - 1].end : word.start] != " "
+        for name_index, word in enumerate(names)
+        if not name_index or claim.text[names[name_index - 1].end : word.start] != " "
     ]
     for name, other in pairwise(runs):
         if False in {_order(sentence, name, other) for sentence in evidence.sentences}:
@@ -155,8 +155,8 @@ def _roles(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _order(sentence: ParsedText, name: ParsedWord, other: ParsedWord) -> bool | None:
-    ones = [place for place, word in enumerate(sentence.words) if is_same(name, word)]
-    others = [place for place, word in enumerate(sentence.words) if is_same(other, word)]
+    ones = [word_index for word_index, word in enumerate(sentence.words) if is_same(name, word)]
+    others = [word_index for word_index, word in enumerate(sentence.words) if is_same(other, word)]
     return min(ones) < max(others) if ones and others else None
 
 

@@ -109,14 +109,14 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
                 own.message_id, _media_of(node, has_text=bool(body.text)), body, more_facts=counts_facts
             )
         ]
-    first = min(items)
+    first_message_id = min(items)
     return [
         bubble.post(
             message_id,
             media,
-            body if message_id == first else NO_TEXT,
-            more_facts=counts_facts if message_id == first else {},
-            group=first,
+            body if message_id == first_message_id else NO_TEXT,
+            more_facts=counts_facts if message_id == first_message_id else {},
+            group=first_message_id,
         )
         for message_id, media in sorted(items.items())
     ]

@@ -87,12 +87,12 @@ class _TextBuilder:
                 self._write_marked(child, inside=node, keep_whitespace=keep_whitespace or child.tag == "pre")
 
     def _write_marked(self, node: Node, *, inside: Node, keep_whitespace: bool) -> None:
-        start, first = self._position, len(self.pieces)
+        start, first_piece_index = self._position, len(self.pieces)
         if "emoji" in node.classes:
             self._append(node.words())
             return
         self.write(node, keep_whitespace=keep_whitespace)
-        mark = _mark_of(node, inside, "".join(self.pieces[first:]))
+        mark = _mark_of(node, inside, "".join(self.pieces[first_piece_index:]))
         if mark is not None and self._position > start:
             kind, url, detail = mark
             self.entities.append(TextEntity(kind, start, self._position - start, url, detail))

@@ -41,12 +41,12 @@ async def album_assembler(
     if album is None:
         return None
     await album_states.note(channel_id, grouped_id, assembled_revision=album.revision)
-    first = PostId(channel_id, MessageId(album.items[0]))
+    first_post_id = PostId(channel_id, MessageId(album.items[0]))
     return AlbumAssembled.about(
-        first,
+        first_post_id,
         album.revision,
         occurred_at=event.occurred_at,
-        trace_id=trace_of(first, 1),
+        trace_id=trace_of(first_post_id, 1),
         grouped_id=grouped_id,
         message_ids=album.items,
     )

@@ -107,14 +107,14 @@ class Files:
                 raise Rejected(NOT_STORED) from error
             return bytes(await stored.bytes_async()), int(stored.meta["size"])
 
-    async def read_range(self, sha256: bytes, first: int, last: int) -> AsyncIterator[bytes]:
+    async def read_range(self, sha256: bytes, first_byte: int, last: int) -> AsyncIterator[bytes]:
         """Reads the bytes from `first` to `last`, both included. Raises Rejected if the file is not in the
         store.
 
         Every piece is a request of its own, so that a reader may take its time: the store's time limits count
         for one piece.
         """
-        for start in range(first, last + 1, PIECE_BYTES):
+        for start in range(first_byte, last + 1, PIECE_BYTES):
             with _busy(self.where):
                 try:
                     piece = await self._store.get_range_async(

@@ -40,14 +40,14 @@ def places_of_units(text: str) -> list[int]:
 
     The place between the two units of one character is the place before it.
     """
-    text, places, copied_until, place = storable(text), list[int](), 0, 0
+    text, places, copied_until, letter_index = storable(text), list[int](), 0, 0
     for shifting in _SHIFTING.finditer(text):
-        places += range(place, place + shifting.start() - copied_until)
-        place += shifting.start() - copied_until
+        places += range(letter_index, letter_index + shifting.start() - copied_until)
+        letter_index += shifting.start() - copied_until
         copied_until = shifting.end()
-        places += (place, place) if shifting[0] > "\uffff" else (place,)
-        place += shifting[0] > "\uffff"
-    places += range(place, place + len(text) - copied_until + 1)
+        places += (letter_index, letter_index) if shifting[0] > "\uffff" else (letter_index,)
+        letter_index += shifting[0] > "\uffff"
+    places += range(letter_index, letter_index + len(text) - copied_until + 1)
     return places
 
 

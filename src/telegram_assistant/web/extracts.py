@@ -77,12 +77,12 @@ def render_highlights(snippet: Snippet) -> Markup:
 
 def _mark_words(snippet: Snippet) -> Iterator[str]:
     yield f"{ELLIPSIS} " if snippet.is_cut_before else ""
-    place = 0
+    letter_index = 0
     for start, end in snippet.marks:
-        yield clean_characters(snippet.text[place:start])
+        yield clean_characters(snippet.text[letter_index:start])
         yield Markup("<mark>{}</mark>").format(clean_characters(snippet.text[start:end]))
-        place = end
-    yield clean_characters(snippet.text[place:])
+        letter_index = end
+    yield clean_characters(snippet.text[letter_index:])
     yield f" {ELLIPSIS}" if snippet.is_cut_after else ""
 
 
@@ -93,10 +93,10 @@ def _beginning(text: str, letters: int) -> str:
     blank = max(text.rfind(" ", 0, letters + 1), text.rfind("\n", 0, letters + 1))
     if blank > letters // 2:
         return text[:blank]
-    place = letters
-    while place > 0 and _continues(text, place):
-        place -= 1
-    return text[: place or letters]
+    letter_index = letters
+    while letter_index > 0 and _continues(text, letter_index):
+        letter_index -= 1
+    return text[: letter_index or letters]
 
 
 def _end(text: str, letters: int) -> str:
@@ -106,12 +106,12 @@ def _end(text: str, letters: int) -> str:
     return end if blank is None or end == text else end[blank.end() :]
 
 
-def _continues(text: str, place: int) -> bool:
+def _continues(text: str, letter_index: int) -> bool:
     """Whether the character at this place is drawn as a part of the one before it."""
-    character = text[place]
+    character = text[letter_index]
     return (
         character == _JOINER
-        or text[place - 1] == _JOINER
+        or text[letter_index - 1] == _JOINER
         or ord(character) in _SKIN_TONES
         or unicodedata.category(character)[0] == "M"
     )

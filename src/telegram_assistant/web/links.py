@@ -162,9 +162,11 @@ def unexpected_host(
 
     A link that covers only a part of a word is compared with the whole word.
     """
-    first = bisect_right(hosts, start, key=itemgetter(0))
+    host_index = bisect_right(hosts, start, key=itemgetter(0))
     expected = (
-        hosts[first][2] if first < len(hosts) and hosts[first][1] < end else link.host.removeprefix("www.")
+        hosts[host_index][2]
+        if host_index < len(hosts) and hosts[host_index][1] < end
+        else link.host.removeprefix("www.")
     )
     is_expected = expected == link.host.removeprefix("www.") and "%" not in link.host
     return None if is_expected and has_visible(text[start:end]) else link.host

@@ -148,9 +148,9 @@ class Control:
 
     def _push_new(self, channel: Channel, posts: Sequence[Post], *, deliver: bool) -> None:
         if deliver:
-            first = channel.pts - len(posts)
+            first_pts = channel.pts - len(posts)
             updates = [
-                types.UpdateNewChannelMessage(self._raw(channel, post), first + number, 1)
+                types.UpdateNewChannelMessage(self._raw(channel, post), first_pts + number, 1)
                 for number, post in enumerate(posts, 1)
             ]
             self._simulator.push(channel, lambda phone: self._updates(updates, channel, phone))

@@ -88,10 +88,10 @@ class Intermediate(Framing):
 
 async def detect(reader: asyncio.StreamReader) -> Framing:
     """Tell the framing by the first bytes."""
-    first = await reader.readexactly(1)
-    if first == b"\xef":
+    first_byte = await reader.readexactly(1)
+    if first_byte == b"\xef":
         return Abridged(reader)
-    head = first + await reader.readexactly(3)
+    head = first_byte + await reader.readexactly(3)
     if head == b"\xee" * 4:
         return Intermediate(reader)
     return Full(reader, head)

@@ -97,9 +97,13 @@ def _answer(article: Article, huge_page_bytes: int) -> Response:
         case PageKind.SCRIPT:
             return _html(script_page(article))
         case PageKind.PAYWALL:
-            first, *_ = article.sections
+            first_section, *_ = article.sections
             return _html(
-                article_page(replace(article, sections=(first._replace(paragraphs=first.paragraphs[:1]),)))
+                article_page(
+                    replace(
+                        article, sections=(first_section._replace(paragraphs=first_section.paragraphs[:1]),)
+                    )
+                )
             )
         case PageKind.PRIVATE:
             return RedirectResponse(

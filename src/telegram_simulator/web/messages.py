@@ -35,13 +35,13 @@ class Scene:
 
 def bubble(scene: Scene, posts: Sequence[Post]) -> str:
     """One post, or the items of an album."""
-    first = posts[0]
-    service_class = " service_message" if first.service is not None else ""
-    content = _service(scene, first) if first.service is not None else _content(scene, posts)
+    first_post = posts[0]
+    service_class = " service_message" if first_post.service is not None else ""
+    content = _service(scene, first_post) if first_post.service is not None else _content(scene, posts)
     return (
         '<div class="tgme_widget_message_wrap js-widget_message_wrap">'
         f'<div class="tgme_widget_message text_not_supported_wrap{service_class} js-widget_message" '
-        f'data-post="{scene.channel.username}/{first.message_id}" data-view="{_view(scene, posts)}">\n'
+        f'data-post="{scene.channel.username}/{first_post.message_id}" data-view="{_view(scene, posts)}">\n'
         f'<div class="tgme_widget_message_user"><a href="{SITE}/{scene.channel.username}">'
         '<i class="tgme_widget_message_user_photo bgcolor2" '
         f'data-content="{escape(scene.channel.title[:1])}"></i></a></div>\n'
@@ -104,9 +104,9 @@ def _service(scene: Scene, post: Post) -> str:
 
 
 def _content(scene: Scene, posts: Sequence[Post]) -> str:
-    first = posts[0]
-    parts = [_render_origin(scene, first), _reply(scene, first)]
-    parts.append(_render_album(scene, posts) if len(posts) > 1 else _media(scene, first, ""))
+    first_post = posts[0]
+    parts = [_render_origin(scene, first_post), _reply(scene, first_post)]
+    parts.append(_render_album(scene, posts) if len(posts) > 1 else _media(scene, first_post, ""))
     caption = next((post for post in posts if post.text), None)
     if caption is not None:
         text = (
@@ -119,7 +119,7 @@ def _content(scene: Scene, posts: Sequence[Post]) -> str:
             if len(posts) > 1
             else text
         )
-    parts += [_link_preview(first), _reactions(first)]
+    parts += [_link_preview(first_post), _reactions(first_post)]
     return "\n".join(part for part in parts if part)
 
 
@@ -273,26 +273,26 @@ def _reactions(post: Post) -> str:
 
 
 def _footer(scene: Scene, posts: Sequence[Post]) -> str:
-    first = posts[0]
-    moment = datetime.fromtimestamp(first.date, UTC)
+    first_post = posts[0]
+    moment = datetime.fromtimestamp(first_post.date, UTC)
     views = (
         ""
-        if first.service
+        if first_post.service
         else (
-            f'<span class="tgme_widget_message_views">{shorten_number(first.views)}</span>'
+            f'<span class="tgme_widget_message_views">{shorten_number(first_post.views)}</span>'
             '<span class="copyonly"> views</span>'
         )
     )
     author = (
-        f'<span class="tgme_widget_message_from_author" dir="auto">{plain(first.author)}</span>,&nbsp;'
-        if first.author
+        f'<span class="tgme_widget_message_from_author" dir="auto">{plain(first_post.author)}</span>,&nbsp;'
+        if first_post.author
         else ""
     )
     edit_note = (
         "edited &nbsp;" if any(post.edit_date is not None and not post.edit_hidden for post in posts) else ""
     )
     time = f'<time datetime="{moment.isoformat()}" class="time">{moment:%H:%M}</time>'
-    date = f'<a class="tgme_widget_message_date" href="{scene.link(first.message_id)}">{time}</a>'
+    date = f'<a class="tgme_widget_message_date" href="{scene.link(first_post.message_id)}">{time}</a>'
     meta = f'<span class="tgme_widget_message_meta">{author}{edit_note}{date}</span>'
     info = f'<div class="tgme_widget_message_info short js-message_info">\n{views}{meta}\n</div>'
     return f'<div class="tgme_widget_message_footer compact js-message_footer">\n{info}\n</div>'

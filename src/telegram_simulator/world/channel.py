@@ -133,12 +133,12 @@ class Channel:
         """Ids of the alive messages at positions [start, start + limit), newest first;
         a negative start shows nothing above the newest.
         """
-        first, last = max(start, 0), min(start + limit, self.alive)
+        first_index, last = max(start, 0), min(start + limit, self.alive)
         if not self._deleted:
-            return list(range(self.newest_id - first, self.newest_id - last, -1))
+            return list(range(self.newest_id - first_index, self.newest_id - last, -1))
         ids: list[int] = []
-        message_id = self._nth_newest(first) if first < last else 0
-        while len(ids) < last - first:
+        message_id = self._nth_newest(first_index) if first_index < last else 0
+        while len(ids) < last - first_index:
             if message_id not in self._deleted_at:
                 ids.append(message_id)
             message_id -= 1
@@ -306,7 +306,9 @@ def _still_marked(post: Post, text: str) -> tuple[Entity, ...]:
     if text == post.text:
         return post.entities
     pairs = enumerate(zip(post.text, text, strict=False))
-    same_length = next((place for place, (old, new) in pairs if old != new), min(len(post.text), len(text)))
+    same_length = next(
+        (pair_index for pair_index, (old, new) in pairs if old != new), min(len(post.text), len(text))
+    )
     units = len(text[:same_length].encode("utf-16-le")) // 2
     return tuple(entity for entity in post.entities if entity.offset + entity.length <= units)
 

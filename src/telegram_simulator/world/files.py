@@ -78,8 +78,8 @@ def _frames(file: File, count: int) -> list[Image.Image]:
 def _picture(file: File) -> Image.Image:
     if file.drawing is not None:
         return draw(file.drawing, file.width, file.height)
-    first, second = (tuple(_noise(file, 6)[at : at + 3]) for at in (0, 3))
-    image = Image.new("RGB", (file.width, file.height), first)
+    first_colour, second = (tuple(_noise(file, 6)[at : at + 3]) for at in (0, 3))
+    image = Image.new("RGB", (file.width, file.height), first_colour)
     pen = ImageDraw.Draw(image)
     for number in range(8):
         corner = _noise(file, 64)[number * 4 : number * 4 + 4]
@@ -98,8 +98,8 @@ def _save_picture(picture: Image.Image, image_format: str) -> bytes:
 
 def _moving(pictures: list[Image.Image]) -> bytes:
     out = io.BytesIO()
-    first, *rest = [picture.quantize(64, method=Image.Quantize.FASTOCTREE) for picture in pictures]
-    first.save(out, "GIF", save_all=True, append_images=rest, duration=1000 // len(pictures), loop=0)
+    first_picture, *rest = [picture.quantize(64, method=Image.Quantize.FASTOCTREE) for picture in pictures]
+    first_picture.save(out, "GIF", save_all=True, append_images=rest, duration=1000 // len(pictures), loop=0)
     return out.getvalue()
 
 

@@ -85,8 +85,8 @@ class LoadPast:
         """Irregular within blocks of eight posts, never out of order,
         never after `now` for what was before it.
         """
-        block, place = divmod(number - self._count, BLOCK)
-        return self._block(block).moments[place]
+        block, index_in_block = divmod(number - self._count, BLOCK)
+        return self._block(block).moments[index_in_block]
 
     def _block(self, block: int) -> Block:
         """Eight posts are drawn together: their moments, and whether the first of them are an album."""
@@ -124,14 +124,14 @@ class LoadPast:
             return Post(message_id=message_id, date=self.date(0), service=Service.CREATED)
         numbers = self._lot.sixteen(_POST, number)
         kind, origin, media, counts, reactions, comments = numbers[:6]
-        block_number, place = divmod(number - self._count, BLOCK)
+        block_number, index_in_block = divmod(number - self._count, BLOCK)
         block = self._block(block_number)
-        date, in_album = block.moments[place], place < block.album
+        date, in_album = block.moments[index_in_block], index_in_block < block.album
         if kind < PINS and not in_album:
             return Post(
                 message_id=message_id, date=date, service=Service.PINNED, reply_to=max(message_id - 1, 1)
             )
-        text = self._text(numbers) if not in_album or place == 0 else ""
+        text = self._text(numbers) if not in_album or index_in_block == 0 else ""
         return Post(
             message_id=message_id,
             date=date,
@@ -140,7 +140,7 @@ class LoadPast:
             media=self._media(number, numbers, PHOTOS - 1 if in_album else media),
             origin=self._origin(origin, date) if origin < FORWARDS else None,
             reply_to=message_id - 1 if kind % 20 == 0 else None,
-            grouped_id=_id_of(self.index, number - place, 1) if in_album else None,
+            grouped_id=_id_of(self.index, number - index_in_block, 1) if in_album else None,
             views=counts % 50_000 + 10,
             forwards=counts % 300,
             comments=comments % 90 if comments < COMMENTS else None,

@@ -117,8 +117,8 @@ def _characters() -> dict[int, int]:
         for code in range(begin, min(end, 0xFFFE) + 1):
             glyph = code
             if ranges[number]:
-                place = at + 16 + segments * 6 + number * 2 + ranges[number] + (code - begin) * 2
-                (glyph,) = struct.unpack_from(">H", cmap, place)
+                byte_offset = at + 16 + segments * 6 + number * 2 + ranges[number] + (code - begin) * 2
+                (glyph,) = struct.unpack_from(">H", cmap, byte_offset)
             glyphs[code] = (glyph + deltas[number]) % 0x10000
     return glyphs
 

@@ -45,9 +45,9 @@ def agreeing_person(
     anchor = _anchor_of(words, analyser)
     if anchor is None:
         return None
-    place, readings = anchor
-    others = (*words[:place], *words[place + 1 :])
-    is_guess = place > 0 or not analyser.word_is_known(words[place])
+    noun_index, readings = anchor
+    others = (*words[:noun_index], *words[noun_index + 1 :])
+    is_guess = noun_index > 0 or not analyser.word_is_known(words[noun_index])
     for reading in _in_order(readings, others[-1], is_woman=is_woman, is_guess=is_guess):
         base = reading.inflect({"nomn"})
         case, gender = str(reading.tag.case), str(reading.tag.gender)
@@ -55,7 +55,7 @@ def agreeing_person(
         agreed = [form for form in forms if form is not None]
         is_seen = case != "loct" or tuple(agreed) != others
         if base is not None and len(agreed) == len(forms) and is_seen:
-            return (*agreed[:place], base.word, *agreed[place:])
+            return (*agreed[:noun_index], base.word, *agreed[noun_index:])
     return None
 
 
@@ -63,7 +63,7 @@ def _anchor_of(words: tuple[str, ...], analyser: "Analyser") -> tuple[int, list[
     """The place and the readings of the given name, or else of a surname that the dictionary knows."""
     marks = ("Name", "Surn") if analyser.word_is_known(words[0]) else ("Surn", "Name")
     for mark in marks:
-        for place, word in enumerate(words):
+        for word_index, word in enumerate(words):
             if mark == "Surn" and not analyser.word_is_known(word) and SURNAME.search(word) is None:
                 continue
             readings = [
@@ -73,8 +73,8 @@ def _anchor_of(words: tuple[str, ...], analyser: "Analyser") -> tuple[int, list[
                 and "voct" not in reading.tag
                 and (mark in reading.tag or (word in GIVEN_NAMES and "Geox" in reading.tag))
             ]
-            if readings and (mark == "Surn" or place == 0):
-                return place, readings
+            if readings and (mark == "Surn" or word_index == 0):
+                return word_index, readings
     return None
 
 

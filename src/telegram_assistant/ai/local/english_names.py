@@ -327,10 +327,10 @@ def _is_person(run: _Part, lone_words: frozenset[str]) -> bool:
     if len(words) != _PERSON_WORDS or run.has_article:
         return False
     lists = _lists()
-    first, last = map(_fold, words)
-    if first in lists.given_names:
+    first_word, last = map(_fold, words)
+    if first_word in lists.given_names:
         return last not in lists.words or last in lists.surnames
-    if lists.is_no_person(first) or lists.is_no_person(last):
+    if lists.is_no_person(first_word) or lists.is_no_person(last):
         return False
     return last in lists.surnames or (words[1] in lone_words and not last.endswith("s"))
 

@@ -107,8 +107,8 @@ def _canonical(part: NamePart, run: Run, dictionary: NameDictionary, women: set[
     if part.kind is EntityKind.ORGANISATION and len(words) > 1:
         return name
     if (compound := COMPOUND.match(words[0])) is not None and len(words) > 1:
-        place = _nominative(words[1:], part.kind, dictionary)
-        return f"{_agree(compound[1], place)} {place}"
+        place_name = _nominative(words[1:], part.kind, dictionary)
+        return f"{_agree(compound[1], place_name)} {place_name}"
     is_woman = part.is_first and WOMAN_BEFORE.search(run.before) is not None
     base = _nominative(words, part.kind, dictionary, is_woman=is_woman)
     return f"{base}а" if f"{base}а" in women and part.kind is EntityKind.PERSON else base

@@ -174,51 +174,51 @@ def _is_abbreviation(word: _Word) -> bool:
 
 def _person_length(words: Sequence[_Word], start: int) -> int:
     """The number of words of a person's name that starts here; 0 if none does."""
-    first = words[start]
+    first_word = words[start]
     following = words[start + 1] if start + 1 < len(words) else None
-    if not _begins_person(first, following):
+    if not _begins_person(first_word, following):
         return 0
-    is_given = first.facts.is_given_name or not first.facts.is_known
+    is_given = first_word.facts.is_given_name or not first_word.facts.is_known
     length, names = 1, 1
     while start + length < len(words) and names < MAX_PERSON_WORDS:
         word = words[start + length]
         if word.text.casefold() in PARTICLES:
             length += 1
             continue
-        if not _continues(first, word, words[start + length + 1 :], is_given=is_given):
+        if not _continues(first_word, word, words[start + length + 1 :], is_given=is_given):
             break
         length, names = length + 1, names + 1
     while words[start + length - 1].text.casefold() in PARTICLES:
         length -= 1
-    return length if length > 1 or first.kind is EntityKind.PERSON else 0
+    return length if length > 1 or first_word.kind is EntityKind.PERSON else 0
 
 
-def _begins_person(first: _Word, following: _Word | None) -> bool:
+def _begins_person(first_word: _Word, following: _Word | None) -> bool:
     """Whether a word may begin a person's name: a surname, a given name, or a word that the dictionary lacks
     before a surname. A given name that is also a place needs a surname.
     """
-    if not first.is_title_case:
+    if not first_word.is_title_case:
         return False
-    if first.kind is EntityKind.PERSON:
+    if first_word.kind is EntityKind.PERSON:
         return True
     is_followed = following is not None and following.kind is EntityKind.PERSON and following.is_title_case
-    if first.text.casefold() in GIVEN_NAMES:
+    if first_word.text.casefold() in GIVEN_NAMES:
         return following is not None
-    if first.facts.is_given_name:
+    if first_word.facts.is_given_name:
         is_surname_next = following is not None and is_followed and not following.facts.is_given_name
-        return is_surname_next if first.kind is EntityKind.PLACE else following is not None
+        return is_surname_next if first_word.kind is EntityKind.PLACE else following is not None
     is_surname_next = is_followed and following is not None and not following.facts.is_given_name
-    return is_surname_next and not first.facts.is_known and first.kind is None
+    return is_surname_next and not first_word.facts.is_known and first_word.kind is None
 
 
-def _continues(first: _Word, word: _Word, rest: Sequence[_Word], *, is_given: bool) -> bool:
+def _continues(first_word: _Word, word: _Word, rest: Sequence[_Word], *, is_given: bool) -> bool:
     """Whether a word goes on with the name of a person."""
     if ROMAN_NUMBER.fullmatch(word.text):
         return is_given
     if not word.is_title_case:
         return False
     facts = word.facts
-    is_short = max(len(first.text), len(word.text) - 1) <= MAX_SHORT_SURNAME and not facts.is_ordinary
+    is_short = max(len(first_word.text), len(word.text) - 1) <= MAX_SHORT_SURNAME and not facts.is_ordinary
     if not is_given:
         is_new = bool(rest) and facts.is_given_name and rest[0].is_title_case
         is_given_next = facts.is_given_name or not facts.is_known
@@ -227,7 +227,7 @@ def _continues(first: _Word, word: _Word, rest: Sequence[_Word], *, is_given: bo
         return True
     if word.kind is not None:
         return False
-    return facts.is_adjective or first.kind is EntityKind.PERSON
+    return facts.is_adjective or first_word.kind is EntityKind.PERSON
 
 
 def _is_person(

@@ -52,7 +52,7 @@ def words_in_other_language(tag: str) -> tuple[str, ...]:
     for language, other in zip(LANGUAGES, reversed(LANGUAGES), strict=True):
         for topic, tags in _load_packaged(language).items():
             if tag.casefold() in tags:
-                place = list(tags).index(tag.casefold())
-                words = list(_load_packaged(other)[topic].values())[place]
+                tag_index = list(tags).index(tag.casefold())
+                words = list(_load_packaged(other)[topic].values())[tag_index]
                 return tuple(word for word in words if not word.startswith(WEAK))
     return ()

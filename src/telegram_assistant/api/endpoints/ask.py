@@ -202,10 +202,10 @@ async def stream_answer(
 
 
 async def _events(
-    first: Answer, live: AsyncIterator[Answer], translate: Callable[[Reason], str]
+    first_answer: Answer, live: AsyncIterator[Answer], translate: Callable[[Reason], str]
 ) -> AsyncIterator[str]:
     """The first answer has come: what refuses the question is told before the stream begins."""
-    yield f"data: {ask_response(first, translate).model_dump_json()}\n\n"
+    yield f"data: {ask_response(first_answer, translate).model_dump_json()}\n\n"
     async for answer in live:
         yield f"data: {ask_response(answer, translate).model_dump_json()}\n\n"
 

@@ -121,11 +121,13 @@ class _Printer:
         if answer.newest is not None:
             _print_reason(SINCE_THEN, "yellow")
             self._print_sentence(answer.newest)
-        for place, passage in enumerate(answer.passages, start=1):
+        for passage_number, passage in enumerate(answer.passages, start=1):
             console.print()
             passage_time = f"  {passage.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
             console.print(
-                Text.assemble((f"[{place}] ", "bold"), passage.channel, passage_time, (passage.link, "blue"))
+                Text.assemble(
+                    (f"[{passage_number}] ", "bold"), passage.channel, passage_time, (passage.link, "blue")
+                )
             )
             console.print(Text(write_dated(passage, self._language), "dim"))
         _show_checks(answer)
@@ -136,7 +138,7 @@ class _Printer:
         self._sentences = len(answer.sentences)
 
     def _print_sentence(self, sentence: AnswerSentence) -> None:
-        places = " ".join(f"[{place + 1}]" for place in sentence.passages)
+        places = " ".join(f"[{passage_index + 1}]" for passage_index in sentence.passages)
         console.print(Text.assemble(write_dated(sentence, self._language), (f"  {places}", "bold")))
 
 

@@ -217,9 +217,11 @@ async def _post(stores: TenantStores, written: str) -> PostId:
     return PostId(followed.channel_id, message)
 
 
-def _name(place: GraphChannelResponse) -> str:
+def _name(channel: GraphChannelResponse) -> str:
     return (
-        escape(place.channel) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
+        escape(channel.channel)
+        if channel.is_followed
+        else f"channel {channel.channel_id} [dim](not followed)[/]"
     )
 
 
@@ -235,13 +237,13 @@ def _print_line(word: str, posted_at: datetime, channel: str, link: str) -> None
 
 
 def _first(sighting: FirstSeen, context: RequestContext) -> FirstSeenResponse:
-    first = sighting.first
+    first_post = sighting.first
     return FirstSeenResponse(
         since=sighting.since,
-        post_id=str(first.post_id) if first else None,
-        channel=first.channel.title if first else None,
-        link=first.link if first else None,
-        posted_at=first.posted_at if first else None,
+        post_id=str(first_post.post_id) if first_post else None,
+        channel=first_post.channel.title if first_post else None,
+        link=first_post.link if first_post else None,
+        posted_at=first_post.posted_at if first_post else None,
         is_original=sighting.is_original,
         answered_by=sighting.by.engine,
         notice=context.translate(sighting.by.why) or "",

@@ -77,20 +77,23 @@ def find_networks(
         neighbours[pair.earlier] += pair.count
         neighbours[pair.later] += pair.count
     sisters_by_channel = defaultdict[ChannelId, set[ChannelId]](set)
-    for first, second in {(min(pair), max(pair)) for pair in directions}:
-        forward_count, reverse_count = directions.get((first, second), 0), directions.get((second, first), 0)
+    for first_id, second in {(min(pair), max(pair)) for pair in directions}:
+        forward_count, reverse_count = (
+            directions.get((first_id, second), 0),
+            directions.get((second, first_id), 0),
+        )
         if _are_sisters(
             forward_count,
             reverse_count,
-            min(posts.get(first, 0), posts.get(second, 0)),
-            neighbours[first],
+            min(posts.get(first_id, 0), posts.get(second, 0)),
+            neighbours[first_id],
             neighbours[second],
         ):
-            sisters_by_channel[first].add(second)
-            sisters_by_channel[second].add(first)
-    for first, second in signed:
-        sisters_by_channel[first].add(second)
-        sisters_by_channel[second].add(first)
+            sisters_by_channel[first_id].add(second)
+            sisters_by_channel[second].add(first_id)
+    for first_id, second in signed:
+        sisters_by_channel[first_id].add(second)
+        sisters_by_channel[second].add(first_id)
     return _name_components(sisters_by_channel)
 
 

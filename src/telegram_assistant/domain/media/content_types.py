@@ -98,22 +98,22 @@ _MP3_FRAME = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\xeb]", re.DOTALL
 """The header of a frame of layer III with a known bitrate."""
 
 
-def sniff_content_type(first: bytes) -> ContentType:  # noqa: PLR0911 -- one for each container
+def sniff_content_type(first_bytes: bytes) -> ContentType:  # noqa: PLR0911 -- one for each container
     """The type of a file that begins with these bytes (FIRST_BYTES of them, if it has so many)."""
     for signature, content_type in _SIGNATURES:
-        if first.startswith(signature):
+        if first_bytes.startswith(signature):
             return content_type
-    if first.startswith(b"RIFF"):
-        return _IN_RIFF.get(first[8:12], ContentType.OTHER)
-    if first[4:8] == b"ftyp":
-        return _BRANDS.get(first[8:12], ContentType.OTHER)
-    if first.startswith(b"OggS"):
-        return ContentType.OGG if first[28:].startswith(_SOUNDS_IN_OGG) else ContentType.OTHER
-    if first.startswith(b"\x1aE\xdf\xa3"):
-        return ContentType.WEBM if b"\x42\x82\x84webm" in first[:64] else ContentType.OTHER
-    if first.startswith(b"BM") and int.from_bytes(first[14:18], "little") in _BMP_HEADER_BYTES:
+    if first_bytes.startswith(b"RIFF"):
+        return _IN_RIFF.get(first_bytes[8:12], ContentType.OTHER)
+    if first_bytes[4:8] == b"ftyp":
+        return _BRANDS.get(first_bytes[8:12], ContentType.OTHER)
+    if first_bytes.startswith(b"OggS"):
+        return ContentType.OGG if first_bytes[28:].startswith(_SOUNDS_IN_OGG) else ContentType.OTHER
+    if first_bytes.startswith(b"\x1aE\xdf\xa3"):
+        return ContentType.WEBM if b"\x42\x82\x84webm" in first_bytes[:64] else ContentType.OTHER
+    if first_bytes.startswith(b"BM") and int.from_bytes(first_bytes[14:18], "little") in _BMP_HEADER_BYTES:
         return ContentType.BMP
-    return ContentType.MP3 if _MP3_FRAME.match(first) else ContentType.OTHER
+    return ContentType.MP3 if _MP3_FRAME.match(first_bytes) else ContentType.OTHER
 
 
 def safe_file_name(wanted_name: str | None, content_type: ContentType, *, otherwise: str) -> str:

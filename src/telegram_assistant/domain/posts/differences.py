@@ -80,13 +80,19 @@ def pieces_of(steps: Difference | None, before: str, after: str) -> tuple[Piece,
 
 def first_changed_sentence(pieces: Sequence[Piece], *, max_letters: int = 90) -> tuple[Piece, ...]:
     """The pieces of the first sentence in which a word or a number changed, each cut to so many letters."""
-    place = next((place for place, piece in enumerate(pieces) if _is_changed_word(piece)), None)
-    if place is None:
+    piece_index = next(
+        (piece_index for piece_index, piece in enumerate(pieces) if _is_changed_word(piece)), None
+    )
+    if piece_index is None:
         return ()
-    while place and pieces[place - 1].change is not PieceChange.SAME:
-        place -= 1
-    line = [Piece(PieceChange.SAME, _last_words(pieces[place - 1].text, max_letters))] if place else []
-    for piece in pieces[place:]:
+    while piece_index and pieces[piece_index - 1].change is not PieceChange.SAME:
+        piece_index -= 1
+    line = (
+        [Piece(PieceChange.SAME, _last_words(pieces[piece_index - 1].text, max_letters))]
+        if piece_index
+        else []
+    )
+    for piece in pieces[piece_index:]:
         if piece.change is not PieceChange.SAME:
             line.append(Piece(piece.change, _first_words(piece.text, max_letters)))
             continue
@@ -116,19 +122,19 @@ def _compare_texts(before: str, after: str, *, max_words: int) -> Difference:
         return 0, len(before), len(after)
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     steps, same_characters, last_old, last_new = list[int](), 0, 0, 0
-    for place, other, length in (
+    for old_index, other, length in (
         *_runs(old, new, 0, 0, max_words=max_words, depth=0),
         (len(old), len(new), 0),
     ):
         removed_characters, added_characters = (
-            _characters(old[last_old:place]),
+            _characters(old[last_old:old_index]),
             _characters(new[last_new:other]),
         )
         if removed_characters or added_characters:
             steps += (same_characters, removed_characters, added_characters)
             same_characters = 0
-        same_characters += _characters(old[place : place + length])
-        last_old, last_new = place + length, other + length
+        same_characters += _characters(old[old_index : old_index + length])
+        last_old, last_new = old_index + length, other + length
     return (*steps, same_characters, 0, 0)
 
 
@@ -156,9 +162,9 @@ def _runs(
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """The longest increasing sequence of positions of words that occur once in both texts."""
-    counts, places = Counter(old), {word: place for place, word in enumerate(new)}
+    counts, places = Counter(old), {word: index for index, word in enumerate(new)}
     unique_words = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
-    pairs = [(place, places[word]) for place, word in enumerate(old) if word in unique_words]
+    pairs = [(index, places[word]) for index, word in enumerate(old) if word in unique_words]
     ends, last, previous = list[int](), list[int](), list[int]()
     for number, (_, other) in enumerate(pairs):
         length = bisect_left(ends, other)
@@ -174,9 +180,9 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """The number of words that both texts begin with, and the number of the rest that both end with."""
     shorter = min(len(old), len(new))
-    start = next((place for place in range(shorter) if old[place] != new[place]), shorter)
+    start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     max_end = shorter - start
-    return start, next((place for place in range(max_end) if old[-1 - place] != new[-1 - place]), max_end)
+    return start, next((index for index in range(max_end) if old[-1 - index] != new[-1 - index]), max_end)
 
 
 def _without(change: PieceChange, pieces: Iterable[Piece]) -> str:

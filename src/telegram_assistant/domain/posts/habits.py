@@ -71,11 +71,11 @@ def cut_habits(text: str, habits: Collection[int]) -> str:
     if not habits:
         return text
     spans = _split(text)
-    opened, first = _skip_habits(text, spans, habits)
+    opened, text_start = _skip_habits(text, spans, habits)
     closed, last = _skip_habits(text, reversed(spans), habits)
-    if not (opened or closed) or first is None or last is None or first.start > last.start:
+    if not (opened or closed) or text_start is None or last is None or text_start.start > last.start:
         return text
-    return text[first.start if opened else 0 : last.end if closed else None].strip()
+    return text[text_start.start if opened else 0 : last.end if closed else None].strip()
 
 
 def _skip_habits(

@@ -113,7 +113,7 @@ class Outline:
         pairs = {
             _hash_pair(pair, key)
             for pair in {
-                " ".join(sampled[place : place + SHINGLE]) for place in range(len(sampled) - SHINGLE + 1)
+                " ".join(sampled[index : index + SHINGLE]) for index in range(len(sampled) - SHINGLE + 1)
             }
         }
         return Sketch(self.content, self.bucket, tuple(sorted(pairs)[:SKETCH_SIZE]), len(self.words))
@@ -207,8 +207,8 @@ def _facts(bare: str) -> set[str]:
     """Numbers, and capitalised words within a sentence."""
     facts = set()
     for sentence in _SENTENCE.split(bare):
-        for place, word in enumerate(_WORD.findall(sentence)):
-            if (place and word[0].isupper()) or (
+        for index, word in enumerate(_WORD.findall(sentence)):
+            if (index and word[0].isupper()) or (
                 not word.isalpha() and any(letter.isdigit() for letter in word)
             ):
                 facts.add(word.casefold().replace("ё", "е"))

@@ -16,6 +16,6 @@ def fuse_rankings[T: Hashable](*rankings: Sequence[T], damping: int = DAMPING) -
     """
     scores: dict[T, float] = {}
     for ranking in rankings:
-        for place, item in enumerate(ranking, start=1):
-            scores[item] = scores.get(item, 0.0) + 1 / (damping + place)
+        for number, item in enumerate(ranking, start=1):
+            scores[item] = scores.get(item, 0.0) + 1 / (damping + number)
     return tuple(sorted(scores, key=lambda score: -scores[score]))

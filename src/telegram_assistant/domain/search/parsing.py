@@ -127,9 +127,9 @@ class _Reading:
             self.alternatives[-1].append(term)
 
     def take_days(self, value: str, *, is_begin: bool, is_end: bool) -> None:
-        first, last = days_in(value, self.today)
+        first_day, last = days_in(value, self.today)
         if is_begin:
-            self.begin(first)
+            self.begin(first_day)
         if is_end:
             self.end(last)
 

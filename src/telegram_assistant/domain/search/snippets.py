@@ -26,7 +26,9 @@ class Snippet:
 def snippet_of(marked_text: str, *, opening: str, closing: str) -> Snippet:
     """The part of the text where most marked words are near each other; without marks, the beginning."""
     text, marks = _parse_marks(" ".join(marked_text.split()), opening, closing)
-    best_place = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
+    best_place = max(
+        range(len(marks)), key=lambda letter_index: _worth(text, marks, letter_index), default=None
+    )
     start = 0 if best_place is None else max(0, marks[best_place][0] - LEAD)
     if start and marks[-1][1] <= LENGTH:
         start = 0
@@ -38,9 +40,11 @@ def snippet_of(marked_text: str, *, opening: str, closing: str) -> Snippet:
     return Snippet(text[start:end], visible_marks, is_cut_before=start > 0, is_cut_after=end < len(text))
 
 
-def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, int]:
+def _worth(text: str, marks: list[tuple[int, int]], letter_index: int) -> tuple[int, int]:
     """The number of different words near this mark, then of all words; the first of equals wins."""
-    near_words = [text[a:b].casefold() for a, b in marks[place:] if b <= marks[place][0] + LENGTH - LEAD]
+    near_words = [
+        text[a:b].casefold() for a, b in marks[letter_index:] if b <= marks[letter_index][0] + LENGTH - LEAD
+    ]
     return len(set(near_words)), len(near_words)
 
 

@@ -12,7 +12,7 @@ def list_spellings(word: str) -> list[str]:
     """
     typed = word.lower()
     letters = LATIN if all(letter in LATIN for letter in typed) else CYRILLIC
-    parts = [(typed[:place], typed[place:]) for place in range(len(typed) + 1)]
+    parts = [(typed[:index], typed[index:]) for index in range(len(typed) + 1)]
     spellings = [before + after[1:] for before, after in parts if after]
     spellings += [before + after[1] + after[0] + after[2:] for before, after in parts if len(after) > 1]
     for letter in letters:

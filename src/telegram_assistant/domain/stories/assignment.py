@@ -28,17 +28,17 @@ def assign(
     the earlier group.
     """
     parts = [
-        (count, -place, story)
-        for place, group in enumerate(groups)
+        (count, -group_index, story)
+        for group_index, group in enumerate(groups)
         for story, count in _count_known(group, story_by_post).items()
     ]
     story_by_place: dict[int, StoryId] = {}
     taken_stories: set[StoryId] = set()
-    for _, place, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
-        if -place not in story_by_place and story not in taken_stories:
-            story_by_place[-place] = story
+    for _, group_index, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
+        if -group_index not in story_by_place and story not in taken_stories:
+            story_by_place[-group_index] = story
             taken_stories.add(story)
-    ids = [story_by_place.get(place) or new_id() for place in range(len(groups))]
+    ids = [story_by_place.get(group_index) or new_id() for group_index in range(len(groups))]
     targets_by_story: dict[StoryId, Counter[StoryId]] = {}
     for story_id, group in zip(ids, groups, strict=True):
         for story, count in _count_known(group, story_by_post).items():

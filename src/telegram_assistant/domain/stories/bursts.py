@@ -77,6 +77,6 @@ def _full_windows(
 
 def pace_of(story: VisibleStory) -> tuple[int, ...]:
     """Posts per ten minutes since the first one, for a chart of at most twelve hours."""
-    first = story.first.posted_at
-    counts = Counter(int((post.posted_at - first) / STEP) for post in story.posts)
+    first_posted_at = story.first.posted_at
+    counts = Counter(int((post.posted_at - first_posted_at) / STEP) for post in story.posts)
     return tuple(counts[step] for step in range(min(MAX_STEPS, max(counts) + 1)))

@@ -81,18 +81,21 @@ class _Groups:
         heapify(waiting)
         while waiting and -waiting[0][0] >= SUPPORT:
             best = heappop(waiting)
-            first, other = best[-2:]
+            first_root, other = best[-2:]
             if (
-                first not in self._members
+                first_root not in self._members
                 or other not in self._members
-                or self._waiting(first, other) != best
-                or not self._is_short(first, other)
+                or self._waiting(first_root, other) != best
+                or not self._is_short(first_root, other)
             ):
                 continue
-            self._unite(first, other)
-            for third in self._scores[first]:
+            self._unite(first_root, other)
+            for third in self._scores[first_root]:
                 heappush(
-                    waiting, self._waiting(first, third) if first < third else self._waiting(third, first)
+                    waiting,
+                    self._waiting(first_root, third)
+                    if first_root < third
+                    else self._waiting(third, first_root),
                 )
 
     def attach(self, end: int, other: int, private: Collection[int]) -> None:

@@ -44,9 +44,9 @@ def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[D
     first_by_hash: dict[str, str] = {}
     for post in story.posts:
         for picture in post.pictures:
-            first = first_by_hash.get(picture.sha256) or _same(picture.sha256, list(groups), read)
-            first_by_hash[picture.sha256] = first
-            groups.setdefault(first, []).append((picture, post))
+            first_hash = first_by_hash.get(picture.sha256) or _same(picture.sha256, list(groups), read)
+            first_by_hash[picture.sha256] = first_hash
+            groups.setdefault(first_hash, []).append((picture, post))
     return tuple(_once(copies) for copies in groups.values())
 
 
@@ -58,12 +58,12 @@ def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> st
     earlier_picture = read.get(sha256)
     if earlier_picture is None:
         return sha256
-    for first in firsts[:MAX_COMPARED]:
-        earlier = read.get(first)
+    for first_hash in firsts[:MAX_COMPARED]:
+        earlier = read.get(first_hash)
         if earlier is not None and is_copied_picture(
             earlier.look, earlier_picture.look, words=earlier.words, other_words=earlier_picture.words
         ):
-            return first
+            return first_hash
     return sha256
 
 

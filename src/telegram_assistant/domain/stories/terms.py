@@ -176,7 +176,9 @@ def sure_keys_of(weighed_post: WeighedPost) -> dict[int, float]:
     """Those of which a single one suffices: whole links, and parts of the hashes of pictures."""
     keys = dict.fromkeys(weighed_post.terms.links, LINK_WEIGHT)
     for look in weighed_post.terms.looks:
-        keys |= {_look_key(place, band): LOOK_WEIGHT for place, band in enumerate(bands(look.coarse))}
+        keys |= {
+            _look_key(band_index, band): LOOK_WEIGHT for band_index, band in enumerate(bands(look.coarse))
+        }
     return keys
 
 
@@ -214,5 +216,5 @@ def period_of(moment: datetime) -> int:
     return int(moment.timestamp()) // PERIOD_SECONDS
 
 
-def _look_key(place: int, band: int) -> int:
-    return int.from_bytes(blake2b(b"look %d %d" % (place, band), digest_size=4).digest(), signed=True)
+def _look_key(band_index: int, band: int) -> int:
+    return int.from_bytes(blake2b(b"look %d %d" % (band_index, band), digest_size=4).digest(), signed=True)

@@ -162,10 +162,10 @@ class VisibleStory:
     @property
     def first_of_channels(self) -> tuple[VisiblePost, ...]:
         """The first post of each channel, the first channel first."""
-        first: dict[ChannelId, VisiblePost] = {}
+        first_by_channel: dict[ChannelId, VisiblePost] = {}
         for post in self.posts:
-            first.setdefault(post.channel_id, post)
-        return tuple(first.values())
+            first_by_channel.setdefault(post.channel_id, post)
+        return tuple(first_by_channel.values())
 
     @property
     def channel_ids(self) -> tuple[ChannelId, ...]:
@@ -253,13 +253,13 @@ def stories_of(
         for link in sure
         if not link.is_leaf or post_by_id[link.post].entry == post_by_id[link.other].entry
     ]
-    places = {post_id: place for place, post_id in enumerate(post_by_id)}
+    places = {post_id: index for index, post_id in enumerate(post_by_id)}
     joining = [*held_links, *_single_links(post_by_id, [link for link in sure if link.is_leaf])]
     root = _join(places, joining)
     strong = _join(places, [link for link in joining if link.kind.is_certain or link.score >= STRONG_SCORE])
     members_by_root: dict[int, list[VisiblePost]] = {}
-    for place, post in enumerate(post_by_id.values()):
-        members_by_root.setdefault(_find(root, place), []).append(post)
+    for index, post in enumerate(post_by_id.values()):
+        members_by_root.setdefault(_find(root, index), []).append(post)
     follows = _follows(
         [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])],
         post_by_id,
@@ -296,18 +296,18 @@ def _join(places: Mapping[PostId, int], links: Iterable[Link]) -> list[int]:
 
 
 def _groups(members: Sequence[VisiblePost], roots: Sequence[int]) -> dict[PostId, int]:
-    first: dict[int, int] = {}
+    first_index_by_root: dict[int, int] = {}
     return {
-        post.post_id: first.setdefault(root, place)
-        for place, (post, root) in enumerate(zip(members, roots, strict=True))
+        post.post_id: first_index_by_root.setdefault(root, index)
+        for index, (post, root) in enumerate(zip(members, roots, strict=True))
     }
 
 
-def _find(root: list[int], place: int) -> int:
-    while root[place] != place:
-        root[place] = root[root[place]]
-        place = root[place]
-    return place
+def _find(root: list[int], member_index: int) -> int:
+    while root[member_index] != member_index:
+        root[member_index] = root[root[member_index]]
+        member_index = root[member_index]
+    return member_index
 
 
 def _single_links(post_by_id: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -> Iterable[Link]:

@@ -76,7 +76,7 @@ def find_wordings(posts: Sequence[WordedPost], follows: Mapping[PostId, Link]) -
             post = root[post]
         return post
 
-    order = {post.post_id: place for place, post in enumerate(posts)}
+    order = {post.post_id: post_index for post_index, post in enumerate(posts)}
     languages = {post.post_id: post.language for post in posts}
 
     def join(post: PostId, other: PostId) -> None:
@@ -101,11 +101,11 @@ def find_wordings(posts: Sequence[WordedPost], follows: Mapping[PostId, Link]) -
     return {post_id: find(post_id) for post_id in root}
 
 
-def _has_same_words(post: WordedPost, link: Link, first: str | None) -> bool:
+def _has_same_words(post: WordedPost, link: Link, first_text: str | None) -> bool:
     """`first` is the language in which the other words appeared. Nobody translates a translation back: a post
     in that language tells the same in words of its own.
     """
-    is_back = link.kind is LinkKind.TRANSLATION and first is not None and first == post.language
+    is_back = link.kind is LinkKind.TRANSLATION and first_text is not None and first_text == post.language
     return link.kind in SAME_WORDING and not is_back
 
 

@@ -138,4 +138,4 @@ def worth_reading(url: str, rules: CrawlRules) -> CrawlDecision:
 def is_below(host: str, sites: frozenset[str]) -> bool:
     """Whether a host is one of these sites or a subdomain of one."""
     labels = host.split(".")
-    return any(".".join(labels[place:]) in sites for place in range(len(labels)))
+    return any(".".join(labels[index:]) in sites for index in range(len(labels)))

@@ -90,9 +90,13 @@ class GettingStarted:
             SetupStep.CHANNELS: bool(self.followed or self.waiting),
             SetupStep.READING: self.followed > 0 and not self.waiting and self.coverage.complete,
         }
-        first = next((step for step in SetupStep if not is_done[step]), None)
+        first_open_step = next((step for step in SetupStep if not is_done[step]), None)
         return {
-            step: StepState.DONE if is_done[step] else StepState.NOW if step is first else StepState.LATER
+            step: StepState.DONE
+            if is_done[step]
+            else StepState.NOW
+            if step is first_open_step
+            else StepState.LATER
             for step in SetupStep
         }
 

@@ -118,8 +118,10 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its rea
             break
     if about_first is not None:
         answer = replace(answer, question=_tidy(typed))
-        first = await _answer_with_first(answer.question, question, results, stores) if is_whole else None
-        yield posts.date_quotations(first or await posts.tell_days(_refuse(answer), period))
+        answer_with_first = (
+            await _answer_with_first(answer.question, question, results, stores) if is_whole else None
+        )
+        yield posts.date_quotations(answer_with_first or await posts.tell_days(_refuse(answer), period))
         return
     if answer.outcome is Outcome.ANSWERED and period is None:
         answer = await add_newest(answer, stores=stores, language=language)
@@ -241,13 +243,13 @@ def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> An
         distinct_matches = _different(sorted(exact_matches, key=lambda pair: -pair[0].coverage))
         best_match = distinct_matches[0][0]
         sure_places = [
-            place
-            for place, (match, _) in enumerate(distinct_matches)
+            match_index
+            for match_index, (match, _) in enumerate(distinct_matches)
             if match.coverage >= best_match.coverage and match.fit >= ALMOST * best_match.fit
         ]
         sentences = tuple(
-            AnswerSentence(distinct_matches[place][0].sentence, (place,))
-            for place in sure_places[:MAX_SENTENCES]
+            AnswerSentence(distinct_matches[match_index][0].sentence, (match_index,))
+            for match_index in sure_places[:MAX_SENTENCES]
         )
         return Answer(
             question=question.text,
@@ -362,8 +364,8 @@ def _different(
         sentence = parse_text(match.sentence)
         same_place = next(
             (
-                place
-                for place, (other, _) in enumerate(distinct_pairs)
+                pair_index
+                for pair_index, (other, _) in enumerate(distinct_pairs)
                 if other.names == match.names and _say_the_same(sentence, parse_text(other.sentence))
             ),
             None,
@@ -375,13 +377,13 @@ def _different(
     return distinct_pairs[:max_results]
 
 
-def _say_the_same(first: ParsedText, other: ParsedText) -> bool:
+def _say_the_same(one_text: ParsedText, other: ParsedText) -> bool:
     """Most words in common, and the same numbers: who gives another number is not left out."""
-    if {number.value for number in quantities_in(first.text).all} != {
+    if {number.value for number in quantities_in(one_text.text).all} != {
         number.value for number in quantities_in(other.text).all
     }:
         return False
-    shared, words = count_shared(first, other)
+    shared, words = count_shared(one_text, other)
     return words > 0 and shared >= SAME_SHARE * words
 
 

@@ -57,7 +57,7 @@ def date_quotations(answer: Answer, today: date, zone: tzinfo) -> Answer:
     )
 
     def date_sentence(sentence: AnswerSentence) -> AnswerSentence:
-        cited_passages = [passages[place] for place in sentence.passages]
+        cited_passages = [passages[passage_index] for passage_index in sentence.passages]
         return replace(sentence, dated_words=_find_dated_words(sentence.text, cited_passages, today, zone))
 
     return replace(

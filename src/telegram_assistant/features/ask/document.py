@@ -32,7 +32,9 @@ def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
 
 def _sentence(sentence: AnswerSentence, answer: Answer, language: str) -> Block:
     citations = [
-        span for place in sentence.passages for span in (Span(" "), Span("", answer.passages[place].link))
+        span
+        for passage_index in sentence.passages
+        for span in (Span(" "), Span("", answer.passages[passage_index].link))
     ]
     return Block(BlockKind.TEXT, (Span(write_dated(sentence, language)), *citations))
 

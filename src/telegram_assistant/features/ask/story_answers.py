@@ -87,7 +87,7 @@ async def answer_with_news(
     return Answer(
         question=question,
         outcome=Outcome.ANSWERED if lines else Outcome.NOTHING,
-        sentences=tuple(AnswerSentence(text, (place,)) for place, (text, _) in enumerate(lines)),
+        sentences=tuple(AnswerSentence(text, (line_index,)) for line_index, (text, _) in enumerate(lines)),
         passages=tuple(_passage(post) for _, post in lines),
         notice=_news_notice(days, today, zone, has_stories=bool(lines)),
     )
@@ -101,7 +101,7 @@ def _newest_line(story: VisibleStory, since: datetime, language: str | None) -> 
         if sentence is not None and posts[sentence.posts[0]].posted_at >= since:
             return sentence.text, posts[sentence.posts[0]]
     recent = [post for post in story.posts if post.posted_at >= since]
-    first = min(
+    best_post = min(
         recent,
         key=lambda post: (
             post.deleted_at is not None or post.is_ad,
@@ -110,7 +110,7 @@ def _newest_line(story: VisibleStory, since: datetime, language: str | None) -> 
             post.place,
         ),
     )
-    return words_of(first), first
+    return words_of(best_post), best_post
 
 
 def _news_notice(days: Period, today: date, zone: tzinfo, *, has_stories: bool) -> Reason:
@@ -166,7 +166,7 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
     first_of_channels: dict[ChannelId, Passage] = {}
     for passage in posts:
         first_of_channels.setdefault(passage.post_id.channel_id, passage)
-    first, channels = posts[0], len(first_of_channels)
+    first_post, channels = posts[0], len(first_of_channels)
     notice = (
         Reason(
             "ask_only_channel",
@@ -175,8 +175,8 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
             "as far as your channels show, only {channel} reports this, first on {at:%-d %B, %H:%M}; "
             "{count} posts are about it",
             count=len(posts),
-            channel=first.channel,
-            at=first.posted_at,
+            channel=first_post.channel,
+            at=first_post.posted_at,
         )
         if channels == 1
         else Reason(
@@ -187,14 +187,14 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
             "{at:%-d %B, %H:%M}. They may be about several events",
             count=len(posts),
             channels=channels,
-            channel=first.channel,
-            at=first.posted_at,
+            channel=first_post.channel,
+            at=first_post.posted_at,
         )
     )
     return Answer(
         question=question,
         outcome=Outcome.ANSWERED,
-        sentences=(AnswerSentence(first.text, (0,)),),
+        sentences=(AnswerSentence(first_post.text, (0,)),),
         passages=tuple(first_of_channels.values())[:MAX_STORIES],
         notice=notice,
     )
@@ -202,7 +202,9 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
 
 async def add_newest(answer: Answer, *, stores: TenantStores, language: str | None) -> Answer:
     """The answer with the newest state of its story, where a later post than those it cites changed it."""
-    cited_passages = [answer.passages[place] for sentence in answer.sentences for place in sentence.passages]
+    cited_passages = [
+        answer.passages[passage_index] for sentence in answer.sentences for passage_index in sentence.passages
+    ]
     try:
         story = await visible_story(cited_passages[0].post_id, stores=stores)
     except Missing:

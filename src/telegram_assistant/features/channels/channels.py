@@ -58,28 +58,28 @@ async def follow(
     answers: dict[int, RequestedChannel] = {}
     new_requests: dict[int, NewRequest] = {}
     moved_folders: dict[ChannelId, str | None] = {}
-    for place, (channel, line) in enumerate(zip(listed_channels, lines, strict=True)):
+    for index, (channel, line) in enumerate(zip(listed_channels, lines, strict=True)):
         options = replace(subscription, folder=channel.folder or subscription.folder)
         if isinstance(line, Reason):
-            answers[place] = RequestedChannel(quote(channel.reference), refused=line)
+            answers[index] = RequestedChannel(quote(channel.reference), refused=line)
         elif (
             line.kind is ReferenceKind.NAME
             and (followed_channel := followed.get(line.name.lower())) is not None
         ):
             moved_folders[followed_channel.channel_id] = options.folder
-            answers[place] = RequestedChannel(quote(line.display_text), followed=followed_channel)
+            answers[index] = RequestedChannel(quote(line.display_text), followed=followed_channel)
         else:
-            new_requests[place] = NewRequest(KINDS[line.kind], line.name, options)
-            answers[place] = RequestedChannel(quote(line.display_text))
+            new_requests[index] = NewRequest(KINDS[line.kind], line.name, options)
+            answers[index] = RequestedChannel(quote(line.display_text))
     if moved_folders:
         await stores.request_fates.change_followed(moved_folders, subscription)
-    for place, request_id in zip(
+    for index, request_id in zip(
         new_requests, await stores.requests.add(list(new_requests.values())), strict=True
     ):
-        answers[place] = replace(
-            answers[place], request_id=request_id, refused=None if request_id else TOO_MANY
+        answers[index] = replace(
+            answers[index], request_id=request_id, refused=None if request_id else TOO_MANY
         )
-    return tuple(answers[place] for place in range(len(lines)))
+    return tuple(answers[index] for index in range(len(lines)))
 
 
 async def follow_joined(subscription: Subscription, *, requests: ChannelRequests) -> RequestedChannel:

@@ -162,7 +162,7 @@ def _read_stories(material: StoryMaterial, since: datetime) -> StoryFacts:
 
 
 def _facts_of(story: VisibleStory) -> Sequence[RecordedPost]:
-    first = first_report(story)
+    first_post = first_report(story)
     denials = {post.post_id: denial for post in story.posts if (denial := denial_in(post.text))}
     denying = [post for post in story.posts if post.post_id in denials]
     denied = {
@@ -170,7 +170,7 @@ def _facts_of(story: VisibleStory) -> Sequence[RecordedPost]:
         for earlier, post in reversed(list(pairs_of_owners(story, denying)))
         if is_denied_by(earlier.text, denials[post.post_id])
     }
-    return [*([first] if first else []), *denied.values()]
+    return [*([first_post] if first_post else []), *denied.values()]
 
 
 async def _count_channels(

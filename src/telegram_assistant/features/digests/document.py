@@ -55,14 +55,14 @@ def digest_title(digest: Digest) -> Reason:
 
 def digest_subject(digest: Digest) -> Reason:
     """The first headline, and how many stories follow it."""
-    first = digest.stories[0].headline
+    first_headline = digest.stories[0].headline
     if len(digest.stories) == 1:
-        return quote(first)
+        return quote(first_headline)
     return Reason(
         "digest_subject",
         "{first} and {count} more story",
         "{first} and {count} more stories",
-        first=first,
+        first=first_headline,
         count=len(digest.stories) - 1,
     )
 
@@ -113,8 +113,8 @@ def _story(
 def _sentences(
     sentences: tuple[DigestSentence, ...], in_words: Callable[[Reason], str], post_link: PostLink
 ) -> Iterator[Span]:
-    for place, sentence in enumerate(sentences):
-        yield Span(f"{' ' if place else ''}{sentence.text}")
+    for sentence_index, sentence in enumerate(sentences):
+        yield Span(f"{' ' if sentence_index else ''}{sentence.text}")
         for post_id in sentence.posts[:MAX_CITED]:
             yield Span(" ")
             yield Span("", post_link(post_id))

@@ -86,8 +86,8 @@ def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, .
     for entry in _albums(posts):
         key = _copy_key(entry)
         if key is not None and key in by_text:
-            first = entries[by_text[key]]
-            entries[by_text[key]] = replace(first, copies=(*first.copies, entry))
+            first_entry = entries[by_text[key]]
+            entries[by_text[key]] = replace(first_entry, copies=(*first_entry.copies, entry))
             continue
         if key is not None:
             by_text[key] = len(entries)
@@ -201,9 +201,9 @@ async def oldest_unread(
         after=start,
     )
     if after is None and page.entries and scope == ReadingScope():
-        first = page.entries[0].posts[0].stored.post.posted_at
-        if first > floor:
-            await own.choices.raise_floor(first)
+        oldest_posted_at = page.entries[0].posts[0].stored.post.posted_at
+        if oldest_posted_at > floor:
+            await own.choices.raise_floor(oldest_posted_at)
     return page
 
 

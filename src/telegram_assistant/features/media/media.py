@@ -134,10 +134,10 @@ async def _find(post_id: PostId, ordinal: int, stores: TenantStores) -> _StoredF
 
 async def _open_original(file: _StoredFile, files: Files) -> OpenedMedia:
     try:
-        first, size_bytes = await files.first_bytes(file.sha256, FIRST_BYTES)
+        first_bytes, size_bytes = await files.first_bytes(file.sha256, FIRST_BYTES)
     except Rejected as error:
         raise MediaUnavailable(Unavailability.LOST) from error
-    content_type = sniff_content_type(first)
+    content_type = sniff_content_type(first_bytes)
     return OpenedMedia(
         etag=file.sha256.hex(),
         size_bytes=size_bytes,
@@ -148,5 +148,5 @@ async def _open_original(file: _StoredFile, files: Files) -> OpenedMedia:
     )
 
 
-async def _slice(data: bytes, first: int, last: int) -> AsyncIterator[bytes]:
-    yield data[first : last + 1]
+async def _slice(data: bytes, first_byte: int, last: int) -> AsyncIterator[bytes]:
+    yield data[first_byte : last + 1]

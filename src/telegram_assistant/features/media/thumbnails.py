@@ -79,8 +79,8 @@ class Thumbnails:
 
     async def _make(self, key: ThumbnailKey) -> bytes:
         async with self._turns:
-            first, size_bytes = await self._files.first_bytes(key.sha256, FIRST_BYTES)
-            if not sniff_content_type(first).is_picture:
+            first_bytes, size_bytes = await self._files.first_bytes(key.sha256, FIRST_BYTES)
+            if not sniff_content_type(first_bytes).is_picture:
                 raise NoThumbnail("it is no picture")
             if size_bytes > MAX_BYTES:
                 raise NoThumbnail("it is too large")

@@ -249,12 +249,12 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
     stage_minutes = [minute for minute in minutes if minute.stage == stage]
     points = []
     for number in range(int(timedelta(hours=hours) / width)):
-        first = begin + number * width
-        point_minutes = [minute for minute in stage_minutes if first <= minute.minute < first + width]
+        point_at = begin + number * width
+        point_minutes = [minute for minute in stage_minutes if point_at <= minute.minute < point_at + width]
         processed = sum(minute.processed for minute in point_minutes) / MINUTES_PER_POINT[hours]
         points.append(
             StagePoint(
-                at=first, processed=processed, lag=max((minute.lag for minute in point_minutes), default=0)
+                at=point_at, processed=processed, lag=max((minute.lag for minute in point_minutes), default=0)
             )
         )
     return tuple(points)

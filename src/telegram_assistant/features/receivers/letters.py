@@ -70,15 +70,15 @@ def letter_of_code(
 
 
 def _subject(alerts: Sequence[Alert], language: str) -> str:
-    first = _line(alerts[0], language)
+    first_line = _line(alerts[0], language)
     more_alerts = Reason(
         "mail_subject",
         "{first} and {count} more alert",
         "{first} and {count} more alerts",
-        first=first,
+        first=first_line,
         count=len(alerts) - 1,
     )
-    return first if len(alerts) == 1 else translate(more_alerts, language)
+    return first_line if len(alerts) == 1 else translate(more_alerts, language)
 
 
 def _line(alert: Alert, language: str) -> str:

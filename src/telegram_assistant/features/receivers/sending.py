@@ -196,13 +196,13 @@ def _batch(waiting: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
 async def _attempt(
     sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime
 ) -> AttemptResult:
-    first = batch[0]
+    first_delivery = batch[0]
     try:
         async with asyncio.timeout(sender.attempt_seconds):
-            if first.code_number is not None:
-                return await _send_code(sender, receiver, first, first.code_number, now=now)
-            if first.digest is not None:
-                return await _send_digest(sender, receiver, first, first.digest, now=now)
+            if first_delivery.code_number is not None:
+                return await _send_code(sender, receiver, first_delivery, first_delivery.code_number, now=now)
+            if first_delivery.digest is not None:
+                return await _send_digest(sender, receiver, first_delivery, first_delivery.digest, now=now)
             return await _send_alerts(sender, receiver, batch, now=now)
     except TimeoutError:
         return AttemptResult(trouble=silent(sender.attempt_seconds))
@@ -217,11 +217,11 @@ async def _send_alerts(
     alerts = [by_id[delivery.alert_id] for delivery in batch if delivery.alert_id in by_id]
     if not alerts:
         return DELIVERED
-    first = batch[0]
+    first_delivery = batch[0]
     if receiver.kind is ReceiverKind.EMAIL:
         letter = letter_of_alerts(
             alerts,
-            letter_id=first.delivery_id,
+            letter_id=first_delivery.delivery_id,
             tenant_url=sender.mailer.address_of(receiver.tenant),
             language=receiver.language,
             unsubscribe_url=unsubscribe_url(sender, receiver),
@@ -230,7 +230,7 @@ async def _send_alerts(
     post_id = alerts[0].post_id
     stories = await shared_stories([post_id] if post_id else [], stores=stores)
     body = webhook_body(MessageType.ALERT_RAISED, alerts[0].created_at, alert_response(alerts[0], stories))
-    return await _post(sender, receiver, first, body, now=now)
+    return await _post(sender, receiver, first_delivery, body, now=now)
 
 
 async def _send_digest(

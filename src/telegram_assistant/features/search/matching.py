@@ -27,10 +27,10 @@ class RankedMatches:
 
 
 async def find_matches(
-    request: TenantSearch, *, place: SearchPosition | None, until: datetime
+    request: TenantSearch, *, after: SearchPosition | None, until: datetime
 ) -> RankedMatches:
     """One window of matches: the newest ones until `until`, or those older than `place`."""
-    before = place or SearchPosition(until)
+    before = after or SearchPosition(until)
     if request.query.is_deleted:
         return await _find_deleted(request, before)
     by_words, (near_posts, words_only) = await asyncio.gather(
@@ -52,8 +52,8 @@ async def find_matches(
         ).without_unranked()
         near_posts = [post_id for post_id in near_posts if post_id in edited]
     if request.order is SearchOrder.NEWEST:
-        ranked, near_posts = await _order_by_time(request, by_words, near_posts, is_first=place is None)
-    elif place is None:
+        ranked, near_posts = await _order_by_time(request, by_words, near_posts, is_first=after is None)
+    elif after is None:
         ranked = fuse_rankings(by_words.ranked, near_posts)
     else:  # the nearest were ranked with the newest matches, on the pages before
         earlier = set(near_posts)

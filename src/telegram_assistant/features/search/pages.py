@@ -43,24 +43,26 @@ class Bookmark:
     offset: int = 0
 
     def encode(self, *, about: str) -> str:
-        place = self.place and [
+        position = self.place and [
             self.place.posted_at.isoformat(),
             self.place.channel_id,
             self.place.message_id,
         ]
-        content = json.dumps([_digest(about), self.as_of.isoformat(), place, self.offset])
+        content = json.dumps([_digest(about), self.as_of.isoformat(), position, self.offset])
         return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, cursor: str, *, about: str) -> "Bookmark":
         """Raises Rejected if the cursor is not valid or belongs to another query."""
         try:
-            digest, as_of, place, offset = json.loads(
+            digest, as_of, position, offset = json.loads(
                 base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
             )
             bookmark = cls(
                 _moment(as_of),
-                SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None,
+                SearchPosition(_moment(position[0]), _number(position[1]), _number(position[2]))
+                if position
+                else None,
                 _number(offset),
             )
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
@@ -143,14 +145,14 @@ class ResultGroups:
             target.story = story
             self._by_story[story.story_id] = target
 
-    def _is_copy(self, first: ResultGroup, other: ResultGroup) -> bool:
-        first.sketch = first.sketch or first.outline.sketch(self._key)
+    def _is_copy(self, earlier_group: ResultGroup, other: ResultGroup) -> bool:
+        earlier_group.sketch = earlier_group.sketch or earlier_group.outline.sketch(self._key)
         other.sketch = other.sketch or other.outline.sketch(self._key)
-        return is_copy(first.sketch, other.sketch)
+        return is_copy(earlier_group.sketch, other.sketch)
 
 
-def _have_same_length(first: StoredPost, other: StoredPost) -> bool:
-    shorter, longer = sorted((len(first.post.text), len(other.post.text)))
+def _have_same_length(one_post: StoredPost, other: StoredPost) -> bool:
+    shorter, longer = sorted((len(one_post.post.text), len(other.post.text)))
     return longer <= COMPARED_CHARACTERS or shorter >= SAME_LENGTH * longer
 
 

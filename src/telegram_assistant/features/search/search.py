@@ -101,7 +101,7 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
 async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchPage:
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
-    outcome = await find_matches(request, place=mark.place, until=newest)
+    outcome = await find_matches(request, after=mark.place, until=newest)
     matches, ranked, near_posts = outcome.by_words, outcome.ranked, outcome.near_posts
     matches_by_post = dict(matches.matches)
     if request.scope.tag_names:

@@ -151,8 +151,8 @@ async def _mend(
         matched_terms |= match.matched or 0
     unseen = [
         term.text
-        for place, (_, term) in enumerate(query.terms)
-        if matches.words & ~matched_terms & 1 << place and _LETTERS.fullmatch(term.text)
+        for term_index, (_, term) in enumerate(query.terms)
+        if matches.words & ~matched_terms & 1 << term_index and _LETTERS.fullmatch(term.text)
     ]
     mended, gave_up = [], []
     for typed in unseen[:MAX_MENDED]:
@@ -226,11 +226,11 @@ async def _relate(
     scores = {match.post_id: match.rank for match in result.matches.values()}
     matches_by_post = dict(result.matches)
     if related:
-        first, last = (
+        first_at, last = (
             min(match.posted_at for match in best_matches) - AROUND,
             max(match.posted_at for match in best_matches) + AROUND,
         )
-        nearby = replace(limits, since=max(limits.since, first) if limits.since else first)
+        nearby = replace(limits, since=max(limits.since, first_at) if limits.since else first_at)
         until = before if before.posted_at <= last else SearchPosition(last)
         related_matches = await words.find(search_terms(result.query), nearby, before=until, related=related)
         for nearby_match in related_matches.partial:

@@ -154,7 +154,7 @@ async def answer_content(answer: Answer, *, reading: Reading, language: str) -> 
     visible_ids = {post.post_id for post in sources}
 
     def line_of(sentence: AnswerSentence, label: Reason | None = None) -> SharedLine:
-        posts = tuple(answer.passages[place].post_id for place in sentence.passages)
+        posts = tuple(answer.passages[passage_index].post_id for passage_index in sentence.passages)
         return SharedLine(
             write_dated(sentence, language), tuple(post for post in posts if post in visible_ids), label
         )

@@ -138,15 +138,15 @@ async def _trends(
     return _explain_trends(trends, posts, tags, language)
 
 
-def _posts_since(mentions: KeywordMentions, first: int, last: int) -> list[PostId]:
-    return [post for hour in range(first, last) for post in mentions.posts.get(hour, ())]
+def _posts_since(mentions: KeywordMentions, first_week: int, last: int) -> list[PostId]:
+    return [post for hour in range(first_week, last) for post in mentions.posts.get(hour, ())]
 
 
 def _first_of_channels(posts: Sequence[PostId]) -> list[PostId]:
-    first: dict[ChannelId, PostId] = {}
+    first_by_channel: dict[ChannelId, PostId] = {}
     for post in posts:
-        first.setdefault(post.channel_id, post)
-    return list(first.values())[:MAX_POSTS]
+        first_by_channel.setdefault(post.channel_id, post)
+    return list(first_by_channel.values())[:MAX_POSTS]
 
 
 def _count_sisters(posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> int:

@@ -35,5 +35,7 @@ async def shared_stories(posts: Sequence[PostId], *, stores: TenantStores) -> di
 
 def _shared_story_of(post_id: PostId, story: VisibleStory) -> SharedStory:
     posted_at = next(post.posted_at for post in story.posts if post.post_id == post_id)
-    first = story.first
-    return SharedStory(story.story_id, len(story.channel_ids), first.channel, posted_at - first.posted_at)
+    first_post = story.first
+    return SharedStory(
+        story.story_id, len(story.channel_ids), first_post.channel, posted_at - first_post.posted_at
+    )

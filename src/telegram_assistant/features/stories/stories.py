@@ -251,12 +251,12 @@ async def _summarise_story(
 def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StoryChannel, ...]:
     return tuple(
         StoryChannel(
-            first,
-            sum(post.channel_id == first.channel_id for post in story.posts),
-            story.follows[first.post_id].kind if first.post_id in story.follows else None,
-            coverage.get(first.channel_id),
+            first_post,
+            sum(post.channel_id == first_post.channel_id for post in story.posts),
+            story.follows[first_post.post_id].kind if first_post.post_id in story.follows else None,
+            coverage.get(first_post.channel_id),
         )
-        for first in story.first_of_channels
+        for first_post in story.first_of_channels
     )
 
 

@@ -70,18 +70,18 @@ def _attach(
     keywords: list[tuple[WrittenKeyword, ...]] = [()] * len(stories)
     unattached_trends = []
     for trend in trends:
-        place = next(
+        story_index = next(
             (
-                place
-                for place, story_posts in enumerate(posts)
+                story_index
+                for story_index, story_posts in enumerate(posts)
                 if is_about(frozenset(trend.trend.posts), story_posts)
             ),
             None,
         )
-        if place is None:
+        if story_index is None:
             unattached_trends.append(trend)
         else:
-            keywords[place] += trend.keywords
+            keywords[story_index] += trend.keywords
     return tuple(
         replace(story, keywords=story_keywords)
         for story, story_keywords in zip(stories, keywords, strict=True)

@@ -203,7 +203,9 @@ async def _write(
     await asyncio.to_thread(list, text.end(understood.value.text))
     written = WrittenSummary(
         sentences=tuple(
-            CitedSentence(sentence.text, tuple(material.posts[place].post_id for place in sentence.posts))
+            CitedSentence(
+                sentence.text, tuple(material.posts[post_index].post_id for post_index in sentence.posts)
+            )
             for sentence in text.sentences
         ),
         provider=understood.provider,

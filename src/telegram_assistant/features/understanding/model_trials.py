@@ -114,7 +114,7 @@ async def try_model(pairs: Sequence[JudgedPair], *, embeddings: Embeddings, mode
     ]
     decided = []
     for fold in range(FOLDS):
-        threshold = _best_threshold([pair for place, pair in enumerate(judged) if place % FOLDS != fold])
+        threshold = _best_threshold([pair for index, pair in enumerate(judged) if index % FOLDS != fold])
         decided += [(cosine >= threshold, is_same) for cosine, is_same in judged[fold::FOLDS]]
     f1, precision, recall = _figures(decided)
     return ModelTrial(
@@ -145,6 +145,6 @@ def _figures(decided: Sequence[tuple[bool, bool]]) -> tuple[float, float, float]
     return 2 * precision * recall / max(1e-9, precision + recall), precision, recall
 
 
-def _cosine(first: Vector, other: Vector) -> float:
-    length = math.hypot(*first) * math.hypot(*other)
-    return math.sumprod(first, other) / length if length else 0.0
+def _cosine(one_vector: Vector, other: Vector) -> float:
+    length = math.hypot(*one_vector) * math.hypot(*other)
+    return math.sumprod(one_vector, other) / length if length else 0.0

@@ -91,9 +91,9 @@ def make_line(alert: Alert) -> InboxLine:
     """The line of one alert alone."""
     words = query_words(alert.watch_kind, alert.watch_query)
     sentences = split_sentences(alert.text)
-    place = _place_of_headline(sentences, words)
-    headline = _mark(sentences[place] if sentences else "", words, MAX_HEADLINE)
-    text = _mark(" ".join(sentences[place + (not headline.is_cut_after) :]), words, MAX_TEXT)
+    sentence_index = _place_of_headline(sentences, words)
+    headline = _mark(sentences[sentence_index] if sentences else "", words, MAX_HEADLINE)
+    text = _mark(" ".join(sentences[sentence_index + (not headline.is_cut_after) :]), words, MAX_TEXT)
     marked = [snippet.text[start:end] for snippet in (headline, text) for start, end in snippet.marks]
     return InboxLine(alert, headline, text, tuple(dict.fromkeys(marked)))
 
@@ -103,9 +103,9 @@ def _place_of_headline(sentences: Sequence[str], words: Sequence[str]) -> int:
     openings = len(sentences) - len(without_openings(list(sentences)))
     return next(
         (
-            place
-            for place, text in enumerate(sentences)
-            if (place >= openings and len(text.split()) >= MIN_WORDS)
+            sentence_index
+            for sentence_index, text in enumerate(sentences)
+            if (sentence_index >= openings and len(text.split()) >= MIN_WORDS)
             or any(_is_meant(word, words) for word in _WORD.findall(text))
         ),
         0,

@@ -257,8 +257,8 @@ def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
     dated = [(date.start, date.end) for date in dates_in(sentence.text)]
     names = [
         word
-        for place, word in enumerate(sentence.words)
-        if word.is_capitalised and word.is_content and _is_name(sentence, place)
+        for word_index, word in enumerate(sentence.words)
+        if word.is_capitalised and word.is_content and _is_name(sentence, word_index)
     ]
     return [
         word
@@ -267,16 +267,16 @@ def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
     ]
 
 
-def _is_name(sentence: ParsedText, place: int) -> bool:
+def _is_name(sentence: ParsedText, word_index: int) -> bool:
     """A capital letter inside a sentence or in quotation marks; at its beginning,
     one that the dictionary or a second capital letter confirms.
     """
-    word = sentence.words[place]
+    word = sentence.words[word_index]
     if not word.begins:
         return True
     if sentence.text[max(0, word.start - 1) : word.start] in _QUOTES or may_be_name(word.text):
         return True
-    following = sentence.words[place + 1 : place + 2]
+    following = sentence.words[word_index + 1 : word_index + 2]
     return (
         bool(following)
         and following[0].is_capitalised

@@ -106,8 +106,8 @@ def tells_of(question: str, words: Sequence[ParsedWord], sentence: ParsedText) -
     asked_words = [word for word in words if match is not None and word.start == match.start(1)]
     return all(
         any(
-            word.readings & asked_word.readings and _may_act(sentence, place)
-            for place, word in enumerate(sentence.words)
+            word.readings & asked_word.readings and _may_act(sentence, word_index)
+            for word_index, word in enumerate(sentence.words)
         )
         for asked_word in asked_words
     )
@@ -124,13 +124,14 @@ def has_subject(
         for name in names
         if name.folded not in places
         and any(
-            word.start == name.start and _may_act(question, place) for place, word in _list_names(question)
+            word.start == name.start and _may_act(question, word_index)
+            for word_index, word in _list_names(question)
         )
     ]
     return all(
         any(
-            name_readings_of(word.text) & name_readings_of(name.text) and _may_act(sentence, place)
-            for place, word in _list_names(sentence)
+            name_readings_of(word.text) & name_readings_of(name.text) and _may_act(sentence, word_index)
+            for word_index, word in _list_names(sentence)
         )
         for name in subjects
     )
@@ -156,14 +157,14 @@ def _is_form(verb: ParsedWord, word: ParsedWord) -> bool:
 
 
 def _list_names(text: ParsedText) -> list[tuple[int, ParsedWord]]:
-    return [(place, word) for place, word in enumerate(text.words) if word.is_capitalised]
+    return [(word_index, word) for word_index, word in enumerate(text.words) if word.is_capitalised]
 
 
-def _may_act(text: ParsedText, place: int) -> bool:
+def _may_act(text: ParsedText, word_index: int) -> bool:
     """Whether the name may be a subject: in the nominative, neither behind a preposition nor an owner."""
-    word = text.words[place]
+    word = text.words[word_index]
     before = next(
-        (other.folded for other in reversed(text.words[:place]) if not is_adjective(other.folded)), ""
+        (other.folded for other in reversed(text.words[:word_index]) if not is_adjective(other.folded)), ""
     )
     if before in _PREPOSITIONS.split() or is_preposition(before) or word.text.endswith(("'s", "’s")):
         return False

@@ -172,9 +172,9 @@ def _roles(
             whole_names.append([word])
     if len(whole_names) < 2:  # noqa: PLR2004 -- one acts on another
         return None
-    first, second = tuple(whole_names[0]), tuple(whole_names[1])
-    is_first = acts_on(parsed, first, second)
-    return None if is_first is None else (first, second) if is_first else (second, first)
+    first_names, second = tuple(whole_names[0]), tuple(whole_names[1])
+    is_first = acts_on(parsed, first_names, second)
+    return None if is_first is None else (first_names, second) if is_first else (second, first_names)
 
 
 def match_post(question: ParsedQuestion, text: str) -> PostMatch:
@@ -188,10 +188,12 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     covered = sum(_weight(word) * _share(word, post) for word in question.words)
     sentences = [sentence for sentence in parse_sentences(text) if sentence.text[0] not in SIGNATURES]
     fits = [_fit(question, sentence) for sentence in sentences]
-    surenesses = [_sureness(question, sentences, fits, place) for place in range(len(sentences))]
+    surenesses = [
+        _sureness(question, sentences, fits, sentence_index) for sentence_index in range(len(sentences))
+    ]
     ranked = [
-        (sureness > 0, fit + WANTED_BONUS * sureness, -place)
-        for place, (fit, sureness) in enumerate(zip(fits, surenesses, strict=True))
+        (sureness > 0, fit + WANTED_BONUS * sureness, -sentence_index)
+        for sentence_index, (fit, sureness) in enumerate(zip(fits, surenesses, strict=True))
     ]
     has_wanted, fit, best = max(ranked, default=(False, 0.0, 0))
     return PostMatch(
@@ -208,25 +210,28 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
 
 
 def _sureness(
-    question: ParsedQuestion, sentences: Sequence[ParsedText], fits: Sequence[float], place: int
+    question: ParsedQuestion, sentences: Sequence[ParsedText], fits: Sequence[float], sentence_index: int
 ) -> float:
     """How surely a sentence answers. It must name the question's subject, or follow a sentence about it."""
-    is_about_it = (fits[place] > 0 and _has_name(question, sentences[place])) or (
-        place > 0 and fits[place - 1] > 0
+    is_about_it = (fits[sentence_index] > 0 and _has_name(question, sentences[sentence_index])) or (
+        sentence_index > 0 and fits[sentence_index - 1] > 0
     )
-    if not is_about_it or not _holds(question, sentences, place):
+    if not is_about_it or not _holds(question, sentences, sentence_index):
         return 0.0
     parsed_question = parse_text(
         " ".join((question.text, *(word.text for word in (*question.names, *question.words))))
     )
-    return brings(question.wanted, parsed_question, sentences[place])
+    return brings(question.wanted, parsed_question, sentences[sentence_index])
 
 
-def _holds(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int) -> bool:
+def _holds(question: ParsedQuestion, sentences: Sequence[ParsedText], sentence_index: int) -> bool:
     """Whether the sentence, with the one before it, has half of the question's words, and itself the verb,
     the subject or the date of the verb that this kind of question needs.
     """
-    sentence, before = sentences[place], sentences[place - 1 : place] if place else ()
+    sentence, before = (
+        sentences[sentence_index],
+        sentences[sentence_index - 1 : sentence_index] if sentence_index else (),
+    )
     if sentence.text.rstrip().endswith("?") or tells_before(sentence.text):
         return False
     if question.wanted.kind is WantedKind.CAUSE and not names_reason(sentence):
@@ -258,9 +263,9 @@ def _has_roles(question: ParsedQuestion, sentences: Sequence[ParsedText]) -> boo
     return True in roles and False not in roles
 
 
-def _quote_sentence(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int) -> str:
+def _quote_sentence(question: ParsedQuestion, sentences: Sequence[ParsedText], sentence_index: int) -> str:
     """The sentence; one that cannot stand alone, with the sentence before it."""
-    sentence, before = sentences[place], sentences[place - 1] if place else None
+    sentence, before = sentences[sentence_index], sentences[sentence_index - 1] if sentence_index else None
     stands_alone = _has_name(question, sentence) and not goes_on(sentence)
     if (
         before is None
@@ -297,8 +302,8 @@ def _names(name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool
     return any(
         word.is_capitalised
         and (name_readings_of(name.text) & name_readings_of(word.text) or _sounds_like(name, word))
-        and not _is_part(place, name, text, question)
-        for place, word in enumerate(text.words)
+        and not _is_part(word_index, name, text, question)
+        for word_index, word in enumerate(text.words)
     )
 
 
@@ -329,11 +334,14 @@ def _is_currency(word: ParsedWord, question: str) -> bool:
     return bool(word.readings & _CURRENCIES) and not _COUNTING.search(question[: word.start])
 
 
-def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool:
+def _is_part(word_index: int, name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool:
     """Whether the word belongs to a longer name than the one asked about."""
-    word = text.words[place]
+    word = text.words[word_index]
     name_readings = frozenset[str]().union(*(name.readings for name in question.names))
-    for neighbour in (*text.words[max(0, place - 1) : place], *text.words[place + 1 : place + 2]):
+    for neighbour in (
+        *text.words[max(0, word_index - 1) : word_index],
+        *text.words[word_index + 1 : word_index + 2],
+    ):
         if (
             neighbour.is_capitalised
             and neighbour.is_content
@@ -347,8 +355,8 @@ def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQue
 
 
 def _touch(beside: ParsedWord, other: ParsedWord, text: str) -> bool:
-    first, second = sorted((beside, other), key=lambda word: word.start)
-    return text[first.end : second.start] == " "
+    first_word, second = sorted((beside, other), key=lambda word: word.start)
+    return text[first_word.end : second.start] == " "
 
 
 def _is_quoted(word: ParsedWord, text: str) -> bool:

@@ -76,12 +76,12 @@ def _written_days(question: str, written: WrittenDate, today: date) -> Period | 
         return Period(days[0], days[0])
     if not before["first"]:
         return Period(days[0], max(days[0], today))
-    first = int(before["first"])
-    return Period(days[0].replace(day=first), days[0]) if 0 < first <= days[0].day else None
+    first_number = int(before["first"])
+    return Period(days[0].replace(day=first_number), days[0]) if 0 < first_number <= days[0].day else None
 
 
-def _days_ago(first: int, last: int = 0) -> "Callable[[re.Match[str], date], Period]":
-    return lambda _, today: Period(today - first * _DAY, today - last * _DAY)
+def _days_ago(first_days_ago: int, last: int = 0) -> "Callable[[re.Match[str], date], Period]":
+    return lambda _, today: Period(today - first_days_ago * _DAY, today - last * _DAY)
 
 
 def _this_week(_: "re.Match[str]", today: date) -> Period:

@@ -29,15 +29,15 @@ def acts_on(text: ParsedText, name: Name, other: Name) -> bool | None:
     """True if the first name acts on the second, False if it is the other way round,
     None if the text does not say so plainly.
     """
-    first, second = _span(name, text), _span(other, text)
-    if first is None or second is None:
+    name_span, second = _span(name, text), _span(other, text)
+    if name_span is None or second is None:
         return None
-    if first > second:
+    if name_span > second:
         turned = acts_on(text, other, name)
         return None if turned is None else not turned
     words, gap = (
-        text.words[first[1] + 1 : second[0]],
-        text.text[text.words[first[1]].end : text.words[second[0]].start],
+        text.words[name_span[1] + 1 : second[0]],
+        text.text[text.words[name_span[1]].end : text.words[second[0]].start],
     )
     if _ENDS_CLAUSE.search(gap):
         return _by_score(text) if not words else None
@@ -47,14 +47,14 @@ def acts_on(text: ParsedText, name: Name, other: Name) -> bool | None:
         return _by_score(text)
     if any(word.readings & readings_of_all(_PASSES) for word in words):
         return False
-    return _by_grammar(text, first[0], second[0])
+    return _by_grammar(text, name_span[0], second[0])
 
 
 def _span(name: Name, text: ParsedText) -> tuple[int, int] | None:
     """The places of the first and the last word of a name where it stands first."""
     places = [
-        place
-        for place, word in enumerate(text.words)
+        word_index
+        for word_index, word in enumerate(text.words)
         if word.is_capitalised and any(is_same(word, part) for part in name)
     ]
     if not places:
@@ -95,24 +95,24 @@ def _by_grammar(text: ParsedText, first: int, second: int) -> bool | None:
     )
 
 
-def _head(text: ParsedText, place: int) -> tuple[int, frozenset[str]]:
+def _head(text: ParsedText, word_index: int) -> tuple[int, frozenset[str]]:
     """The place of a name, with the noun before it («команду «Ладья»»), and its grammatical cases.
 
     A name without endings of its own has no cases.
     """
-    word = text.words[place]
-    before = text.words[place - 1] if place else word
+    word = text.words[word_index]
+    before = text.words[word_index - 1] if word_index else word
     if (
-        place
+        word_index
         and not is_preposition(before.folded)
         and (before.begins or not before.is_capitalised)
         and text.text[before.end : word.start] in {" ", " «", ' "', " “"}
     ):
         cases = cases_of(before.folded)
         if cases:
-            return place - 1, cases
+            return word_index - 1, cases
     is_quoted = text.text[max(0, word.start - 1) : word.start] in {"«", '"', "“"}
-    return place, frozenset() if is_quoted else cases_of(word.folded)
+    return word_index, frozenset() if is_quoted else cases_of(word.folded)
 
 
 def cases_of(word: str) -> frozenset[str]:

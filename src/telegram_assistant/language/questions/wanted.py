@@ -220,7 +220,9 @@ def _wanted_number(text: str, noun: ParsedWord | None) -> Wanted:
         return _wanted_without_noun(text)
     if noun.folded in SCALE or noun.readings & readings_of_all(_MONEY):
         return _price(at_least=SCALE.get(noun.folded, 0.0))
-    synonyms = next((all_words for first, all_words in _ALIKE if noun.readings & readings_of_all(first)), "")
+    synonyms = next(
+        (all_words for first_noun, all_words in _ALIKE if noun.readings & readings_of_all(first_noun)), ""
+    )
     return Wanted(WantedKind.NUMBER, readings_of_all(synonyms) or noun.readings, may_be_bare=False)
 
 

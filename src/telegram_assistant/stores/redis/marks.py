@@ -85,8 +85,8 @@ class Marks:
     async def high_water(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, datetime]:
         """For each interrupted run, the time up to which it had closed its gaps."""
         marks: dict[ChannelId, datetime] = {}
-        for first in range(0, len(channel_ids), MAX_AT_ONCE):
-            batch_ids = channel_ids[first : first + MAX_AT_ONCE]
+        for chunk_start in range(0, len(channel_ids), MAX_AT_ONCE):
+            batch_ids = channel_ids[chunk_start : chunk_start + MAX_AT_ONCE]
             texts = (
                 await self._try(self._redis.mget([f"parse_hwm:{channel_id}" for channel_id in batch_ids]))
                 or []
@@ -103,8 +103,8 @@ class Marks:
     async def _show_ages(self, marks: Mapping[ChannelId, datetime]) -> None:
         """A mark whose writing is not known is as old as the moment that it names, which is never later."""
         channel_ids = list(marks)
-        for first in range(0, len(channel_ids), MAX_AT_ONCE):
-            batch_ids = channel_ids[first : first + MAX_AT_ONCE]
+        for chunk_start in range(0, len(channel_ids), MAX_AT_ONCE):
+            batch_ids = channel_ids[chunk_start : chunk_start + MAX_AT_ONCE]
             texts = await self._try(
                 self._redis.mget([f"parse_hwm_written:{channel_id}" for channel_id in batch_ids])
             ) or [None] * len(batch_ids)

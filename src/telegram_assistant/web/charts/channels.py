@@ -47,12 +47,12 @@ class HeatCell:
 
 def draw_coverage(ledger: Coverage) -> CoverageStrip:
     """The newest parts are drawn exactly; beyond MAX_PARTS older ones are left out."""
-    first, length = ledger.floor_id, ledger.newest_id - ledger.floor_id + 1
+    first_id, length = ledger.floor_id, ledger.newest_id - ledger.floor_id + 1
     verified = tuple(
-        _part(verified_range, first, length, 0.0) for verified_range in ledger.verified[:MAX_PARTS]
+        _part(verified_range, first_id, length, 0.0) for verified_range in ledger.verified[:MAX_PARTS]
     )
     return CoverageStrip(
-        verified, tuple(_part(gap, first, length, MIN_GAP_PERCENT) for gap in ledger.gaps[:MAX_PARTS])
+        verified, tuple(_part(gap, first_id, length, MIN_GAP_PERCENT) for gap in ledger.gaps[:MAX_PARTS])
     )
 
 

@@ -71,8 +71,8 @@ def draw_spread(
     return SpreadChart(
         tuple(
             brick
-            for place, column in sorted(columns.items())
-            for brick in _column(place * width, width, column, height)
+            for column_index, column in sorted(columns.items())
+            for brick in _column(column_index * width, width, column, height)
         ),
         story.first.posted_at,
         story.newest.posted_at,

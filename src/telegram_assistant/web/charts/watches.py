@@ -27,6 +27,6 @@ def draw_days(counts: Sequence[int], *, highest: int) -> tuple[AlertBar, ...]:
         max(MIN_COUNTED_HEIGHT, round(HEIGHT * count / highest)) if count else MIN_HEIGHT for count in counts
     ]
     return tuple(
-        AlertBar(place * STEP, HEIGHT - height, height, place == len(counts) - 1)
-        for place, height in enumerate(heights)
+        AlertBar(height_index * STEP, HEIGHT - height, height, height_index == len(counts) - 1)
+        for height_index, height in enumerate(heights)
     )

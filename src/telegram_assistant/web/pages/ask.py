@@ -87,8 +87,8 @@ async def stream(view: TenantView) -> Response:
     return stream_events(_events(view, await anext(live), live))
 
 
-async def _events(view: TenantView, first: Answer, live: AsyncIterator[Answer]) -> AsyncIterator[str]:
-    yield await _event(view, first)
+async def _events(view: TenantView, first_answer: Answer, live: AsyncIterator[Answer]) -> AsyncIterator[str]:
+    yield await _event(view, first_answer)
     async for answer in live:
         yield await _event(view, answer)
 
@@ -135,7 +135,7 @@ async def _answer_content(view: TenantView, answer: Answer) -> dict[str, object]
         "sentence_texts": [write_dated(sentence, language) for sentence in answer.sentences],
         "passage_texts": [write_dated(passage, language) for passage in answer.passages],
         "since_then": SINCE_THEN,
-        "cited": frozenset(place for sentence in sentences for place in sentence.passages),
+        "cited": frozenset(passage_index for sentence in sentences for passage_index in sentence.passages),
         "left_out": Counter(answer.checks.reasons),
         "copies": await _copies(view, answer) if answer.is_final and answer.passages else {},
         "copied_posts": urlencode([("post", str(passage.post_id)) for passage in answer.passages]),

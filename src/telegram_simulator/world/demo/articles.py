@@ -75,14 +75,14 @@ def _sections(link: Link, rng: random.Random) -> tuple[Section, ...]:
     )
     facts = [words["fact"][number] for number in story.event.beside[language][lead]]
     rng.shuffle(facts)
-    first, second = rng.sample(list(words["quote"]), 2)
+    first_quote, second = rng.sample(list(words["quote"]), 2)
     background = rng.sample(list(pack.background[story.event.topic]), 4)
 
     def write_sentences(*templates: str) -> str:
         return " ".join(fill_template(template, story.values, language, rng) for template in templates)
 
     return (
-        Section("", (write_sentences(words["lead"][lead], *facts[:1]), write_sentences(first))),
+        Section("", (write_sentences(words["lead"][lead], *facts[:1]), write_sentences(first_quote))),
         Section(
             rng.choice(pack.more),
             tuple(

@@ -156,8 +156,8 @@ class Demo:
         emoji = REACTIONS[post.kind] if liking > 0.3 else ()
         reactions = tuple(
             (symbol, count)
-            for place, symbol in enumerate(emoji)
-            if (count := int(views * 0.01 * liking / (place + 1) ** 2))
+            for index, symbol in enumerate(emoji)
+            if (count := int(views * 0.01 * liking / (index + 1) ** 2))
         )
         comment_count = min(int(views * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
         return views, int(views * 0.02 * forwards), comment_count, reactions
@@ -242,8 +242,12 @@ class DemoPast:
 
     def _origin(self, post: Planned) -> Origin | None:
         root = post.root
-        place = self._demo.where(root)
-        return Origin(*place, self._demo.date_of(root)) if root is not post and place is not None else None
+        root_place = self._demo.where(root)
+        return (
+            Origin(*root_place, self._demo.date_of(root))
+            if root is not post and root_place is not None
+            else None
+        )
 
     def _reply(self, post: Planned) -> int | None:
         """The message id of the earlier post of the same channel that a follow-up replies to."""
@@ -256,5 +260,5 @@ class DemoPast:
         return self._demo.ids.get(post.source.key) if own and post.source is not None else None
 
     def _album(self, post: Planned) -> int | None:
-        first = post.key - post.part
-        return first * 0x9E3779B97F4A7C15 & (2**62 - 1) if post.parts > 1 else None
+        first_key = post.key - post.part
+        return first_key * 0x9E3779B97F4A7C15 & (2**62 - 1) if post.parts > 1 else None

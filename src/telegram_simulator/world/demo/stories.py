@@ -59,12 +59,12 @@ def stories_of(day: Day) -> Iterator[Planned]:
         resembled = day.rng.choice(earlier) if earlier and day.rng.random() < LOOK_ALIKE else None
         event = resembled.event if resembled else fresh_event(day, BROAD if burst else ())
         first_channel = _teller(event, day.rng)
-        first = begin(
+        first_post = begin(
             day, event, first_channel, burst=burst, resembles=resembled.story_id if resembled else None
         )
-        assert first.story is not None
-        earlier.append(first.story)
-        posts = [first, *take_up(day, first)]
+        assert first_post.story is not None
+        earlier.append(first_post.story)
+        posts = [first_post, *take_up(day, first_post)]
         yield from posts
         yield from _after(day, posts)
 
@@ -103,7 +103,7 @@ def begin(
         resembles,
     )
     misreported = spreads and rng.random() < MISREPORTED
-    first = Planned(
+    first_post = Planned(
         key=key,
         channel=channel,
         date=date,
@@ -117,8 +117,8 @@ def begin(
         links=rng.random() < 0.3,
     )
     if misreported:
-        return replace(first, edit=Edit.CORRECTION, edit_at=date + rng.randrange(600, 2 * HOUR))
-    return with_fate(first, rng)
+        return replace(first_post, edit=Edit.CORRECTION, edit_at=date + rng.randrange(600, 2 * HOUR))
+    return with_fate(first_post, rng)
 
 
 def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | None = None) -> Wording:
@@ -209,34 +209,36 @@ def _teller(event: EventType, rng: random.Random) -> Manner:
     return rng.choices(public, [_weight(channel) ** 0.6 for channel in public])[0]
 
 
-def take_up(day: Day, first: Planned) -> list[Planned]:
+def take_up(day: Day, first_post: Planned) -> list[Planned]:
     """The posts of channels that take a story up, in the order of time."""
-    rng, story = day.rng, first.story
+    rng, story = day.rng, first_post.story
     assert story is not None
     interest = BURST_ECHO if story.burst else rng.expovariate(1.0)
     chosen = [
         channel
         for channel in interested_channels(story.event)
-        if rng.random() > math.exp(-interest * _appetite(channel, first))
+        if rng.random() > math.exp(-interest * _appetite(channel, first_post))
     ]
     median_hours = 0.15 if story.burst else 0.6
     dated = sorted(
-        (moment_after(channel, first.date, median_hours * rng.lognormvariate(0, 1.1)), channel.index)
+        (moment_after(channel, first_post.date, median_hours * rng.lognormvariate(0, 1.1)), channel.index)
         for channel in chosen
     )
-    posts = [first]
+    posts = [first_post]
     for date, index in dated:
         posts.append(_echo(day, posts, packs().channels[index], date))
     return posts[1:]
 
 
-def _appetite(channel: Manner, first: Planned) -> float:
+def _appetite(channel: Manner, first_post: Planned) -> float:
     """How many posts the channel makes of such a story on average."""
-    if channel is first.channel:
+    if channel is first_post.channel:
         return 0.0
     usual = channel.per_day * TAKEN_UP / _stories_a_day(channel.topics)
-    least_appetite = 0.2 if first.story is not None and first.story.burst else 0.0
-    return max(usual, least_appetite) * (AT_HOME if channel.language == first.channel.language else ABROAD)
+    least_appetite = 0.2 if first_post.story is not None and first_post.story.burst else 0.0
+    return max(usual, least_appetite) * (
+        AT_HOME if channel.language == first_post.channel.language else ABROAD
+    )
 
 
 @cache
@@ -245,17 +247,17 @@ def _stories_a_day(topics: tuple[str, ...]) -> float:
 
 
 def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Planned:
-    rng, first = day.rng, posts[0]
+    rng, first_post = day.rng, posts[0]
     earlier_posts = [post for post in posts if post.date < date and post.channel.name and not post.denies]
-    source = first if rng.random() < FROM_THE_FIRST or not earlier_posts else rng.choice(earlier_posts)
+    source = first_post if rng.random() < FROM_THE_FIRST or not earlier_posts else rng.choice(earlier_posts)
     role = _role(channel, source, rng)
     source = source.root
-    assert first.story is not None
+    assert first_post.story is not None
     contradicts = role is Role.REWRITE and rng.random() < CONTRADICTED
     words, wrong = source.wording, source.wrong and (source.edit_at is None or date < source.edit_at)
     if role is Role.REWRITE:
         words, wrong = (
-            wording(day, first.story.event, channel, other_than=source.wording),
+            wording(day, first_post.story.event, channel, other_than=source.wording),
             wrong or contradicts,
         )
     shows, reuse = source.shows, Reuse.ORIGINAL
@@ -271,8 +273,8 @@ def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Pla
         date=date,
         role=role,
         kind=Kind.NEWS,
-        topic=first.topic,
-        story=first.story,
+        topic=first_post.topic,
+        story=first_post.story,
         source=source,
         wording=words,
         shows=shows,
@@ -292,14 +294,14 @@ def _role(channel: Manner, source: Planned, rng: random.Random) -> Role:
 
 def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The later posts of a story: another channel denies it, or the story goes on."""
-    rng, first = day.rng, posts[0]
-    assert first.story is not None
-    words = first.story.event.words
-    if rng.random() < (0.3 if first.channel.is_rumour else CONTRADICTED / 2):
-        other = _teller(first.story.event, rng)
+    rng, first_post = day.rng, posts[0]
+    assert first_post.story is not None
+    words = first_post.story.event.words
+    if rng.random() < (0.3 if first_post.channel.is_rumour else CONTRADICTED / 2):
+        other = _teller(first_post.story.event, rng)
         yield _later(
             day,
-            first,
+            first_post,
             other,
             HOUR + rng.expovariate(1 / (8 * HOUR)),
             head=rng.randrange(len(words["ru"]["deny"])),
@@ -307,9 +309,9 @@ def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         )
     if rng.random() < CONTINUED:
         turns = rng.sample(range(len(words["ru"]["later"])), rng.choice((1, 1, 2)))
-        for place, turn in enumerate(turns):
+        for turn_index, turn in enumerate(turns):
             for post in islice(rng.sample(list(posts), min(len(posts), 3)), rng.randint(1, 3)):
-                delay = DAY * (0.6 + place * 2 + 2 * rng.random())
+                delay = DAY * (0.6 + turn_index * 2 + 2 * rng.random())
                 yield _later(day, post, post.channel, delay, head=turn)
 
 

@@ -77,8 +77,8 @@ def core_of(post: Planned, version: int) -> Core:
     """The story in the post's own words; with the typo until an edit mends it."""
     core = _core(post, version)
     if post.edit is Edit.TYPO and version == 0:
-        first, *others = core.sentences
-        return Core(core.head, (_mistype(first), *others))
+        first_sentence, *others = core.sentences
+        return Core(core.head, (_mistype(first_sentence), *others))
     return core
 
 
@@ -222,5 +222,5 @@ def _copy_core(core: Core, channel: Manner, rng: random.Random) -> Core:
 def _mistype(sentence: str) -> str:
     """Two different letters changed places in the longest word that is no name."""
     word = max((word for word in sentence.split() if word.isalpha() and word.islower()), key=len)
-    at = next((place for place in range(1, len(word) - 1) if word[place] != word[place + 1]), 0)
+    at = next((index for index in range(1, len(word) - 1) if word[index] != word[index + 1]), 0)
     return sentence.replace(word, word[:at] + word[at + 1] + word[at] + word[at + 2 :], 1)

@@ -109,11 +109,11 @@ def _dateline(post: Planned, rng: random.Random) -> str:
     texts, language = unruly_pack().texts["datelines"], post.channel.language
     assert post.story is not None
     city = post.story.values.get("city")
-    place = city.spell(language).upper() if isinstance(city, Name) else "NORTHWICK"
+    city_name = city.spell(language).upper() if isinstance(city, Name) else "NORTHWICK"
     posted_at = datetime.fromtimestamp(post.date, UTC)
     month = texts[f"months_{language}"][posted_at.month - 1]
     day = f"{posted_at.day} {month}" if language == "ru" else f"{month} {posted_at.day}"
-    return str(rng.choice(texts[language]).format(place, day, rng.choice(texts[f"agencies_{language}"])))
+    return str(rng.choice(texts[language]).format(city_name, day, rng.choice(texts[f"agencies_{language}"])))
 
 
 def _signature(post: Planned) -> tuple[Piece, ...]:
@@ -159,18 +159,18 @@ def _story_of(post: Planned) -> Story:
 
 def _spread(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """Witnesses, networks and copyists of a story."""
-    rng, first, story = day.rng, posts[0], _story_of(posts[0])
+    rng, first_post, story = day.rng, posts[0], _story_of(posts[0])
     pack = unruly_pack()
     if rng.random() < WITNESS and (channel := _outsider(posts, rng)) is not None:
-        date = moment_after(channel, first.date, 0.5 + rng.random())
-        words = wording(day, story.event, channel, other_than=first.wording)
+        date = moment_after(channel, first_post.date, 0.5 + rng.random())
+        words = wording(day, story.event, channel, other_than=first_post.wording)
         witness = _retelling(day, channel, date, story, role=Role.REWRITE, source=None, words=words)
         planted = _planting(day, witness, rng.randrange(6)) or Planted(kinds=())
         yield replace(witness, planted=replace(planted, kinds=("witness", *planted.kinds)))
     for channels in pack.networks.values():
         members = [channel for channel in channels if story.event.topic in channel.topics]
-        if members and members[0].language == first.channel.language and rng.random() < NETWORK:
-            yield from _by_network(day, first, members)
+        if members and members[0].language == first_post.channel.language and rng.random() < NETWORK:
+            yield from _by_network(day, first_post, members)
     for agency, copyists in pack.copyists.items():
         original = next((post for post in posts if post.channel.name == agency), None)
         for channel in copyists if original is not None and original.role is not Role.FORWARD else ():
@@ -190,13 +190,13 @@ def _outsider(posts: Sequence[Planned], rng: random.Random) -> Manner | None:
     return rng.choice(outsiders) if outsiders else None
 
 
-def _by_network(day: Day, first: Planned, members: Sequence[Manner]) -> Iterator[Planned]:
+def _by_network(day: Day, first_post: Planned, members: Sequence[Manner]) -> Iterator[Planned]:
     """Any channel of it writes first, in words of its own; sisters repeat it word for word within minutes."""
-    rng, story = day.rng, _story_of(first)
+    rng, story = day.rng, _story_of(first_post)
     teller, *sisters = rng.sample(list(members), len(members))
-    date = moment_after(teller, first.date, 0.1 + rng.expovariate(2))
-    words = wording(day, story.event, teller, other_than=first.wording)
-    written = _retelling(day, teller, date, story, role=Role.REWRITE, source=first, words=words)
+    date = moment_after(teller, first_post.date, 0.1 + rng.expovariate(2))
+    words = wording(day, story.event, teller, other_than=first_post.wording)
+    written = _retelling(day, teller, date, story, role=Role.REWRITE, source=first_post, words=words)
     written = replace(written, planted=_planting(day, written, None))
     yield written
     for sister in sisters:
@@ -208,13 +208,13 @@ def _by_network(day: Day, first: Planned, members: Sequence[Manner]) -> Iterator
 
 def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The state of the story changes: one channel says so, others repeat it or say it in other words."""
-    rng, first, story = day.rng, posts[0], _story_of(posts[0])
+    rng, first_post, story = day.rng, posts[0], _story_of(posts[0])
     turn = unruly_pack().turns.get(story.event.name)
     if turn is None or rng.random() > TURN:
         return
     tellers = [post for post in posts if post.channel.name]
     original: Planned | None = None
-    date = max(post.date for post in posts if post.date < first.date + DAY) + HOUR
+    date = max(post.date for post in posts if post.date < first_post.date + DAY) + HOUR
     for earlier in rng.sample(tellers, min(len(tellers), rng.randint(1, 4))):
         channel = earlier.channel
         date = moment_after(channel, date + rng.randrange(600, 4 * HOUR), rng.random() / 4)
@@ -241,13 +241,13 @@ def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
 
 def _grow(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     """The key number rises, and later posts say that it did."""
-    rng, first, story = day.rng, posts[0], _story_of(posts[0])
+    rng, first_post, story = day.rng, posts[0], _story_of(posts[0])
     rising = unruly_pack().texts["rising"]
     key = story.event.key
     value = story.values[key]
     if story.event.name not in rising["events"] or not isinstance(value, int) or rng.random() > RISING:
         return
-    date = first.date
+    date = first_post.date
     for _ in range(2):
         earlier = rng.choice([post for post in posts if post.channel.name])
         channel, language = earlier.channel, earlier.channel.language
@@ -272,25 +272,25 @@ def _grow(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
 
 def _second_night(day: Day, posts: Sequence[Planned]) -> Iterable[list[Planned]]:
     """The same kind of event in the same place a day later, with other numbers: another story."""
-    rng, first, story = day.rng, posts[0], _story_of(posts[0])
+    rng, first_post, story = day.rng, posts[0], _story_of(posts[0])
     if len(posts) < 2 or rng.random() > SECOND_NIGHT:
         return
     values = {
         slot: value if isinstance(value, Name) else _redrawn(story, slot, rng)
         for slot, value in story.values.items()
     }
-    key, date = day.key(), first.date + DAY + rng.randrange(-3 * HOUR, 3 * HOUR)
+    key, date = day.key(), first_post.date + DAY + rng.randrange(-3 * HOUR, 3 * HOUR)
     wrong = {**values, story.event.key: another_number(story.event, values[story.event.key], rng)}
     story_id = f"{day.number}-{key // 16 % 62_500}"
     second_story = Story(
         story_id, key, story.event, values, wrong, date, burst=False, resembles=story.story_id
     )
     other = replace(
-        first,
+        first_post,
         key=key,
         date=date,
         story=second_story,
-        wording=wording(day, story.event, first.channel),
+        wording=wording(day, story.event, first_post.channel),
         wrong=False,
         edit=None,
         edit_at=None,

@@ -51,10 +51,10 @@ def demo(
     database there instead. With NEO4J_URI it also shows similar channels, and with a model of `tga models
     pull` it also searches by meaning.
     """
-    place = folder or usual_folder(os.environ)
+    demo_folder = folder or usual_folder(os.environ)
     try:
         if remove:
-            _remove(place)
+            _remove(demo_folder)
             return
         with _StepList() if console.is_terminal else _StepLines() as steps:
 
@@ -66,7 +66,7 @@ def demo(
 
             asyncio.run(
                 run_demo(
-                    DemoOptions(place, port, host, seed),
+                    DemoOptions(demo_folder, port, host, seed),
                     environ=os.environ,
                     progress=steps,
                     announce=announce,
@@ -77,17 +77,17 @@ def demo(
     console.print("The demo has ended. The next `tga demo` shows the same posts.")
 
 
-def _remove(place: Path) -> None:
-    remaining_files = asyncio.run(remove_demo(place, environ=os.environ))
+def _remove(demo_folder: Path) -> None:
+    remaining_files = asyncio.run(remove_demo(demo_folder, environ=os.environ))
     if remaining_files is None:
-        console.print(f"There is no demo in {place}.")
+        console.print(f"There is no demo in {demo_folder}.")
     elif remaining_files:
         console.print(
-            f"Removed the demo in {place}. These files are not part of it and were left there: "
+            f"Removed the demo in {demo_folder}. These files are not part of it and were left there: "
             f"{', '.join(remaining_files)}"
         )
     else:
-        console.print(f"Removed the demo in {place}.")
+        console.print(f"Removed the demo in {demo_folder}.")
 
 
 def _announce(open_demo: OpenDemo) -> None:

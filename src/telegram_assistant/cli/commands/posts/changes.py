@@ -120,9 +120,9 @@ def _print_change(change: QuietChangeResponse, zone: ZoneInfo) -> None:
     elif change.before == change.after:
         body.append("(the text is the same: a picture, a file or a link changed)", style="dim")
     else:
-        for place, piece in enumerate(change.difference):
+        for index, piece in enumerate(change.difference):
             opening, closing = MARKS[piece.change]
-            text = _shorten(piece, is_first=place == 0, is_last=place == len(change.difference) - 1)
+            text = _shorten(piece, is_first=index == 0, is_last=index == len(change.difference) - 1)
             body.append(f"{opening}{text}{closing}", style=STYLES[piece.change])
     console.print(body)
     console.print()

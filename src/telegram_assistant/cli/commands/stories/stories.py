@@ -150,8 +150,10 @@ def _print_stories(stories_response: StoriesResponse, *, days: float) -> None:
         names = story.channels
         more_channels = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
         console.print(Text(f"  {story.posts} posts in {', '.join(names[:MAX_NAMES])}{more_channels}"))
-        first = f"  first seen {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M} in {names[0]}"
-        console.print(Text(f"{first}  tga stories {story.story_id}", style="dim"))
+        first_seen_text = (
+            f"  first seen {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M} in {names[0]}"
+        )
+        console.print(Text(f"{first_seen_text}  tga stories {story.story_id}", style="dim"))
         console.print()
 
 

@@ -78,17 +78,20 @@ OPTIONS = ("folder", "priority", "ai_policy", "history_days", "wants_media", "ke
 DEFAULTS = ("NULL", "'normal'", DEFAULT_POLICY, str(DEFAULT_HISTORY_DAYS), "true", "false")
 
 
-def wanted_options(first: int) -> str:
+def wanted_options(first_parameter: int) -> str:
     """Values of a new subscription: the parameters from number `first` on, or the defaults if NULL."""
-    return ", ".join(f"coalesce(${number}, {default})" for number, default in enumerate(DEFAULTS, first))
+    return ", ".join(
+        f"coalesce(${number}, {default})" for number, default in enumerate(DEFAULTS, first_parameter)
+    )
 
 
-def kept_options(first: int) -> str:
+def kept_options(first_parameter: int) -> str:
     """Assignments for an existing subscription: the parameters from number `first` on;
     NULL keeps the value.
     """
     return ", ".join(
-        f"{name} = coalesce(${number}, subscriptions.{name})" for number, name in enumerate(OPTIONS, first)
+        f"{name} = coalesce(${number}, subscriptions.{name})"
+        for number, name in enumerate(OPTIONS, first_parameter)
     )
 
 

@@ -217,7 +217,7 @@ class Reading:
         self, scope: ReadingScope, *, order: FeedOrder, limit: int, after: Cursor | None = None
     ) -> tuple[ReadingPost, ...]:
         """The next posts after the cursor in this order, deleted ones included and marked."""
-        place = after or (BEFORE_ALL if order is FeedOrder.NEWEST else FIRST_OF_ALL)
+        after_position = after or (BEFORE_ALL if order is FeedOrder.NEWEST else FIRST_OF_ALL)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 PAGES[order],
@@ -225,9 +225,9 @@ class Reading:
                 scope.channel_id,
                 scope.unread_only,
                 limit,
-                place.posted_at,
-                place.channel_id,
-                place.message_id,
+                after_position.posted_at,
+                after_position.channel_id,
+                after_position.message_id,
             )
         return tuple(_reading_post(row) for row in rows)
 

@@ -80,9 +80,13 @@ class Feed:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(FIRST_PAGE, limit) if before is None else []
             if len(rows) < limit:
-                place = before or BEFORE_ALL
+                before_position = before or BEFORE_ALL
                 rows = await connection.fetch(
-                    LATER_PAGE, limit, place.posted_at, place.channel_id, place.message_id
+                    LATER_PAGE,
+                    limit,
+                    before_position.posted_at,
+                    before_position.channel_id,
+                    before_position.message_id,
                 )
         return tuple(stored_post(row) for row in rows)
 

@@ -78,7 +78,7 @@ async def write_settled_notices(
 
 def to_columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
     """Transposes rows into the columns that unnest() takes."""
-    return [[row[place] for row in rows] for place in range(count)]
+    return [[row[index] for row in rows] for index in range(count)]
 
 
 class PostMedia:

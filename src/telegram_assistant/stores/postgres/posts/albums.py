@@ -104,7 +104,7 @@ class Albums:
 def _album_notice(
     row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False
 ) -> QueuedNotice:
-    first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
+    first_post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
     facts = {
         "grouped_id": row["grouped_id"],
         "message_ids": tuple(row["message_ids"]),
@@ -112,7 +112,11 @@ def _album_notice(
     }
     return QueuedNotice(
         AlbumParsed.about(
-            first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts
+            first_post_id,
+            row["revision"],
+            occurred_at=occurred_at,
+            trace_id=trace_of(first_post_id, 1),
+            **facts,
         ),
         lane_of(row["posted_at"], now),
     )

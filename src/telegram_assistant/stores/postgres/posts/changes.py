@@ -194,12 +194,12 @@ class QuietChanges:
         per_channel = MAX_PER_CHANNEL if is_scored else limit
         async with self._transactions.begin() as connection:
             only_channels = None if channel_ids is None else list(channel_ids)
-            place = BEFORE_ALL
+            position = BEFORE_ALL
             if after is not None:
                 unseen = await connection.fetchval(
                     "SELECT revisions_before($1, $2)", after.channel_id, after.message_id
                 )
-                place = replace(after, revision=min(after.revision + unseen, BEFORE_ALL.revision))
+                position = replace(after, revision=min(after.revision + unseen, BEFORE_ALL.revision))
             rows = await connection.fetch(
                 CHANGES,
                 moment,
@@ -208,7 +208,7 @@ class QuietChanges:
                 only_channels,
                 is_scored,
                 per_channel,
-                *astuple(place),
+                *astuple(position),
                 order is ChangeOrder.MEANING,
                 [meaning.value for meaning in meanings] or None,
                 before,

@@ -101,7 +101,7 @@ def marked_names(names: Iterable[str]) -> str:
 
 
 def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
-    return [[row[place] for row in rows] for place in range(count)]
+    return [[row[index] for row in rows] for index in range(count)]
 
 
 # One statement, so one round trip. It writes only if the post is still at the revision that was processed, so

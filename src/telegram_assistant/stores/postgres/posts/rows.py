@@ -120,8 +120,12 @@ LANDED_TYPES = (
 )
 
 
-def unnest_landed(first: int) -> str:
+def unnest_landed(first_parameter: int) -> str:
     """`unnest($first::bigint[], …)`: the columns of LANDED as a table;
     parameter number `first` is the first of them.
     """
-    return "unnest(" + ", ".join(f"${first + n}::{kind}[]" for n, kind in enumerate(LANDED_TYPES)) + ")"
+    return (
+        "unnest("
+        + ", ".join(f"${first_parameter + n}::{kind}[]" for n, kind in enumerate(LANDED_TYPES))
+        + ")"
+    )

@@ -210,7 +210,7 @@ class Spending:
                 call_id,
             )
             rows = sorted(tuple(row) for row in reserved)
-            await connection.execute(GIVE_BACK, *([row[place] for row in rows] for place in range(4)))
+            await connection.execute(GIVE_BACK, *([row[index] for row in rows] for index in range(4)))
 
     async def expire(self) -> int:
         """Writes unsettled calls into the ledger at their reserved price; returns how many."""

@@ -66,9 +66,9 @@ class TagUse:
         """The places of the posts with any of these tags, the newest first; `before` is the cursor of the
         previous page.
         """
-        place = (
+        before_values = (
             (None, None, None) if before is None else (before.posted_at, before.channel_id, before.message_id)
         )
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(CARRYING, list(tags), since, *place, limit)
+            rows = await connection.fetch(CARRYING, list(tags), since, *before_values, limit)
         return tuple(Cursor(*row) for row in rows)

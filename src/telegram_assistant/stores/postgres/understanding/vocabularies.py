@@ -100,7 +100,7 @@ class Vocabularies:
             }.items()
         )
         async with self._transactions.begin() as connection:
-            columns = [[key[place] for key, _ in rows] for place in range(4)]
+            columns = [[key[index] for key, _ in rows] for index in range(4)]
             await connection.execute(PROPOSE, *columns, [topic for _, topic in rows])
             established = await self._establish_tags(connection, columns[0], columns[1])
         if established:

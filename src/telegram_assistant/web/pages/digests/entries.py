@@ -49,9 +49,9 @@ def entry_sections(
 ) -> tuple[Section[DigestEntry], ...]:
     entries: list[DigestEntry] = []
     listed_ids: set[PostId] = set()
-    for place, story in enumerate(stories):
+    for story_index, story in enumerate(stories):
         now = next((current[post_id] for post_id in story.posts if post_id in current), None)
-        is_brief = place >= TOLD_IN_FULL
+        is_brief = story_index >= TOLD_IN_FULL
         entries.append(
             _entry(story, None if now and now.story_id in listed_ids else now, opinions, is_brief=is_brief)
         )

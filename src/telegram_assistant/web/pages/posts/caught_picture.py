@@ -74,8 +74,8 @@ def _section_rows(section: SharedSection, language: str) -> Iterator[_Row]:
     views = next((line.text for line in section.lines if line.label is VIEWS), None)
     if views is not None:
         heading = f"{heading} · {translate(VIEWS, language)}: {views}"
-    for place, row in enumerate(wrap(clean_characters(heading), HEADING_LETTERS)):
-        yield _Row(row, 34 if place else 72, 24, SOFT, weight=600)
+    for index, row in enumerate(wrap(clean_characters(heading), HEADING_LETTERS)):
+        yield _Row(row, 34 if index else 72, 24, SOFT, weight=600)
     for line in section.lines:
         if line.label is not VIEWS:
             yield from _text_rows(line)

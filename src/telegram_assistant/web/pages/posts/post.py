@@ -62,12 +62,12 @@ def _spread(moments: Sequence[datetime]) -> tuple[ChartPoint, ...]:
 
 
 def _chart(values: Sequence[tuple[datetime, int]]) -> tuple[ChartPoint, ...]:
-    first, last = values[0][0], values[-1][0]
-    span = (last - first).total_seconds() or 1.0
+    first_at, last = values[0][0], values[-1][0]
+    span = (last - first_at).total_seconds() or 1.0
     highest = max(value for _, value in values) or 1
     return tuple(
         ChartPoint(
-            round(100 * (at - first).total_seconds() / span, 2),
+            round(100 * (at - first_at).total_seconds() / span, 2),
             round(100 - 100 * value / highest, 2),
             at,
             value,

@@ -92,8 +92,8 @@ async def show(view: TenantView) -> Content:
     )
     disputes = await today.load_disputes(opened.stories[:TOLD_IN_FULL], language=view.language.value)
     cards = [
-        _card(story, visit.mutes.words, opinions, in_full=place < TOLD_IN_FULL)
-        for place, story in enumerate(opened.stories)
+        _card(story, visit.mutes.words, opinions, in_full=story_index < TOLD_IN_FULL)
+        for story_index, story in enumerate(opened.stories)
     ]
     return {
         "greeting": _greeting(view.now.astimezone(view.zone).time()),

@@ -128,7 +128,7 @@ async def judge(
     )
     earlier, began = judged.recent_digests(now), own_cpu_seconds()
     digest = await compose(
-        since, stores=stores, now=now, length=DigestLength.LONG, earlier=earlier, interests=interests
+        since, stores=stores, now=now, length=DigestLength.LONG, earlier_digests=earlier, interests=interests
     )
     judged.cpu += own_cpu_seconds() - began
     judged.digests.append(digest)

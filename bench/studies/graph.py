@@ -165,7 +165,7 @@ async def question_figures(graph: Graph) -> dict[str, float]:
     )
     since, figures = (datetime.now(UTC) - timedelta(days=30)).date(), {}
     questions: dict[str, Callable[[ChannelId], Awaitable[object]]] = {
-        "forwards": lambda _one: graph_questions.forwardings(since=since, of=None, limit=50),
+        "forwards": lambda _one: graph_questions.forwardings(since=since, of_channel_id=None, limit=50),
         "links": lambda channel_id: graph_questions.links_to(
             f"https://news.example/{channel_id}", since=since
         ),

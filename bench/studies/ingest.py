@@ -83,7 +83,7 @@ async def open_seat(
     system = app.system
     account_id = await system.accounts.add(tenant_id)
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
-    mine = OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 3600))
+    mine = OwnedAccount(account_id, account_id, Lease(begun_at=time.monotonic() + 3600))
     line = await stack.enter_async_context(
         open_account_client(
             app.settings.telegram,

@@ -211,7 +211,7 @@ async def fetch(
     account_id = await app.system.accounts.add(tenant.tenant_id)
     await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
     mine, stopping, seen = (
-        OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 7200)),
+        OwnedAccount(account_id, account_id, Lease(begun_at=time.monotonic() + 7200)),
         asyncio.Event(),
         dict[str, int](),
     )

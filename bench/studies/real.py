@@ -76,7 +76,7 @@ async def show_days(app: App, tenant_id: TenantId, posts: Sequence[RealPost], ad
             since = datetime.combine(days_posts[0].post.posted_at.date(), datetime.min.time(), UTC)
             recent = [digest for digest in reversed(view.digests) if digest.until > since - REMEMBERED]
             view.digests.append(
-                await compose(since, stores=app.tenant(tenant_id), now=since + DAY, earlier=recent)
+                await compose(since, stores=app.tenant(tenant_id), now=since + DAY, earlier_digests=recent)
             )
     return view
 

@@ -78,7 +78,7 @@ async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_day
 
 
 async def _load_joined(app: App, account_id: AccountId, session: str) -> list[FoundChannel]:
-    telegram, system, lease = app.settings.telegram, app.system, Lease(begun=time.monotonic())
+    telegram, system, lease = app.settings.telegram, app.system, Lease(begun_at=time.monotonic())
     async with open_account_client(
         telegram, session, lease, account_id=account_id, limits=system.limits
     ) as line:

@@ -104,7 +104,7 @@ class World:
                 url,
                 LinkedPage(url=url, status=PageStatus.READ, title="Статья", text=TEXT),
                 owner="bench",
-                attempts=0,
+                attempt_count=0,
             )
         self._read |= urls
 

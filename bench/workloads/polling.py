@@ -147,7 +147,7 @@ class Plan:
                 math.sqrt(weight * base) for weight, base in zip(self.weights, bases, strict=True)
             )
             self.hour_at = now - now % HOUR + HOUR
-        self.trim, self.late = rhythm.adjust_trim(self.trim, self.late, channels=len(self.rhythms)), []
+        self.trim, self.late = rhythm.adjust_trim(self.trim, self.late, channel_count=len(self.rhythms)), []
         self.price = rhythm.price(self.roots, self.per_second, self.trim)
         self.tick_at = now - now % TICK_SECONDS + TICK_SECONDS
 

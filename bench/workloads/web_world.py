@@ -346,7 +346,7 @@ async def _digests(app: App, tenant_id: TenantId) -> tuple[Digest, ...]:
     until = datetime.now(UTC) - DIGEST_DAYS * DAY
     for _ in range(DIGEST_DAYS):
         since, until = until, until + DAY
-        made.append(await compose(since, stores=app.tenant(tenant_id), now=until, earlier=made[-7:]))
+        made.append(await compose(since, stores=app.tenant(tenant_id), now=until, earlier_digests=made[-7:]))
     return tuple(made)
 
 

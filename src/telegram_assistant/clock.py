@@ -75,8 +75,8 @@ def clock_loop(
     first_pause_seconds: float = FIRST_PAUSE_SECONDS,
 ) -> Loop:
     """Build the loop that runs the jobs."""
-    chosen = periodic_jobs(app.settings) if jobs is None else jobs
-    failures = {job.name: failures_of(job) for job in chosen}
+    chosen_jobs = periodic_jobs(app.settings) if jobs is None else jobs
+    failures = {job.name: failures_of(job) for job in chosen_jobs}
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
@@ -87,7 +87,7 @@ def clock_loop(
             if job.name in in_hand:
                 return
             in_hand.add(job.name)
-            pause = first_pause_seconds
+            pause_seconds = first_pause_seconds
             try:
                 while (
                     not await run_job(
@@ -95,8 +95,8 @@ def clock_loop(
                     )
                     and not stopping.is_set()
                 ):
-                    await sleep_unless(stopping, pause)
-                    pause = min(2 * pause, job.lease.total_seconds())
+                    await sleep_unless(stopping, pause_seconds)
+                    pause_seconds = min(2 * pause_seconds, job.lease.total_seconds())
             finally:
                 in_hand.discard(job.name)
 
@@ -105,7 +105,7 @@ def clock_loop(
             async def wake(job: Job) -> None:
                 task_group.create_task(run_until_done(job))
 
-            for job in chosen:
+            for job in chosen_jobs:
                 pause = min(job.every, job.lease)  # a lease may end within the period
                 first_run_at = period_start(datetime.now(UTC), pause) + pause
                 scheduler.add_job(
@@ -189,21 +189,25 @@ async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLo
     """Report what `job_runs` says of the last run, whichever instance ran it:
     a job that could not be claimed meanwhile may have run well.
     """
-    last = await app.system.job_runs.last(job.name)
-    if last is not None and last.finished_at is not None and last.error is None:
+    last_run = await app.system.job_runs.last(job.name)
+    if last_run is not None and last_run.finished_at is not None and last_run.error is None:
         failures.log_recovery()
-    if last is None:
+    if last_run is None:
         return
-    state, is_own = State.FAILING if last.error else State.OK, last.instance == app.instance
+    state, is_own = State.FAILING if last_run.error else State.OK, last_run.instance == app.instance
     if not is_own:
         JOB_RUNS.labels(job.name, "elsewhere").inc()
-    elif last.finished_at is None or health.state_of(part_of(job)) is state:
+    elif last_run.finished_at is None or health.state_of(part_of(job)) is state:
         return  # this instance has said more about it, or will
-    instance_name = last.instance.partition("#")[0]
-    detail = last.error or (
-        "done" if is_own else f"ran on {instance_name}" if last.finished_at else f"runs on {instance_name}"
+    instance_name = last_run.instance.partition("#")[0]
+    detail = last_run.error or (
+        "done"
+        if is_own
+        else f"ran on {instance_name}"
+        if last_run.finished_at
+        else f"runs on {instance_name}"
     )
-    health.report(part_of(job), state, detail, last_run=iso(last.started_at))
+    health.report(part_of(job), state, detail, last_run=iso(last_run.started_at))
 
 
 def period_start(now: datetime, every: timedelta) -> datetime:

@@ -96,7 +96,7 @@ class FairQueue:
             self._grant(place)
             return
         line, limits = self._lines.get(place.tenant_id, []), self._limits
-        of_caller = sum(waiting.caller == place.caller for waiting in line)
+        of_caller = sum(waiting_place.caller == place.caller for waiting_place in line)
         if len(line) >= limits.max_waiting_per_tenant or of_caller >= limits.max_waiting_per_caller:
             raise self._refusal()
         self._lines.setdefault(place.tenant_id, []).append(place)

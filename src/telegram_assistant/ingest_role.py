@@ -116,24 +116,29 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
 
     @asynccontextmanager
     async def open_client(
-        held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None
+        held_account: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None
     ) -> AsyncIterator[AccountClient]:
-        current = await connection.current()
+        current_settings = await connection.current()
         async with open_account_client(
-            current, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver
+            current_settings,
+            session,
+            lease,
+            account_id=held_account.account_id,
+            limits=system.limits,
+            receiver=receiver,
         ) as client:
             yield client
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         receiver = UpdateBuffer()
-        async with open_client(held, session, lease, receiver) as client:
-            if held.user_id is None:
-                await _identify(held.account_id, client, vault=vault, logins=ingest.logins)
-            account = OwnedAccount(held.account_id, held.lease_epoch, lease)
+        async with open_client(held_account, session, lease, receiver) as client:
+            if held_account.user_id is None:
+                await _identify(held_account.account_id, client, vault=vault, logins=ingest.logins)
+            account = OwnedAccount(held_account.account_id, held_account.lease_epoch, lease)
             await run_account(app, account, client, receiver, health=health, slots=slots, stopping=stopping)
 
-    async def log_out_account(held: HeldAccount, session: str, lease: Lease) -> None:
-        async with open_client(held, session, lease) as client:
+    async def log_out_account(held_account: HeldAccount, session: str, lease: Lease) -> None:
+        async with open_client(held_account, session, lease) as client:
             await log_out(client)
 
     @asynccontextmanager
@@ -247,7 +252,7 @@ def build_resolver(
         clock=_now,
     )
     queue, listings = system.request_queue, system.joined_listings
-    joined = JoinedLists(
+    joined_lists = JoinedLists(
         reader, account_id=account.account_id, queue=queue, listings=listings, channels=channels, clock=_now
     )
     return ChannelResolver(
@@ -255,7 +260,7 @@ def build_resolver(
         account_id=account.account_id,
         queue=queue,
         channels=channels,
-        joined=joined,
+        joined=joined_lists,
         folders=folders,
         planning=planning,
         clock=_now,

@@ -54,10 +54,10 @@ class IsolatedProcesses:
         worker = await self._free.get()
         try:
             worker = worker or await _start_worker(self._module, self._rules)
-            uses = worker.uses
+            use_count = worker.uses
             yield worker
         finally:
-            if worker is not None and (worker.uses == uses or worker.uses >= self._max_uses):
+            if worker is not None and (worker.uses == use_count or worker.uses >= self._max_uses):
                 worker.kill()
                 worker = None
             self._free.put_nowait(worker)

@@ -44,11 +44,11 @@ async def make_partitions(app: App, now: datetime) -> str:
 
 async def storage_usage(app: App, _now: datetime) -> str:
     """Count what each tenant stores, and find files that may be stored after all."""
-    tenants = await app.system.media_upkeep.count()
+    tenant_count = await app.system.media_upkeep.count()
     wanted_count = await media.reconsider(
         media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules
     )
-    return f"counted for {tenants} tenants, {wanted_count} files wanted after all"
+    return f"counted for {tenant_count} tenants, {wanted_count} files wanted after all"
 
 
 async def sweep_media(app: App, now: datetime) -> str:
@@ -82,9 +82,9 @@ async def forget_in_graph(app: App, now: datetime) -> str:
 
 async def enqueue_digests(app: App, _now: datetime) -> str:
     """Enqueue the digests of new and changed plans; prepare those before their hour that many wait for."""
-    changed = await app.system.enqueuer.enqueue_digests(DIGEST, WorkUrgency.DIGEST)
+    changed_count = await app.system.enqueuer.enqueue_digests(DIGEST, WorkUrgency.DIGEST)
     early = await app.system.enqueuer.spread_digests(DIGEST)
-    return f"{changed} plans are new or changed, {early} digests are prepared early"
+    return f"{changed_count} plans are new or changed, {early} digests are prepared early"
 
 
 def _enqueue(*kinds: str) -> Run:

@@ -153,8 +153,8 @@ async def run_roles(
     with _open_listeners(settings.http, roles) as listeners:
         async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
             running_roles = [_start(plan, listeners[plan.name], app=app, group=group) for plan in plans]
-            stopped = asyncio.Event()
-            group.create_task(_report_process(app, plans, stopped))
+            stop_event = asyncio.Event()
+            group.create_task(_report_process(app, plans, stop_event))
             log.info(
                 "started",
                 roles=[role.name.value for role in roles],
@@ -171,7 +171,7 @@ async def run_roles(
             await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")
             await _drain(running_roles, grace_seconds=settings.process.shutdown_grace_seconds)
-            stopped.set()
+            stop_event.set()
     log.info("stopped")
 
 
@@ -238,7 +238,7 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
     return _Running(plan.name, health, stopping, loops, servers, plan.endpoints.close)
 
 
-async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyncio.Event) -> None:
+async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stop_event: asyncio.Event) -> None:
     """Measure memory and disks, and send heartbeats, until the roles have drained."""
     roles = {plan.name.value: plan.health for plan in plans}
     heartbeats = Loop(
@@ -246,7 +246,7 @@ async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyn
         partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles),
     )
     loops = (resources_loop(app.redis, folders_of(app.settings), [plan.health for plan in plans]), heartbeats)
-    await asyncio.gather(*(keep_running(loop, stopping=stopped, health=plans[0].health) for loop in loops))
+    await asyncio.gather(*(keep_running(loop, stopping=stop_event, health=plans[0].health) for loop in loops))
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
@@ -273,11 +273,11 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
 
 
 async def _wait_for_signal() -> None:
-    signalled = asyncio.Event()
+    signal_event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, signalled.set)
-    await signalled.wait()
+        loop.add_signal_handler(number, signal_event.set)
+    await signal_event.wait()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)  # a second signal ends the process at once
 
@@ -291,7 +291,7 @@ def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[
             try:
                 return stack.enter_context(_listen(host, port))
             except OSError as error:
-                why = Reason(
+                reason = Reason(
                     "port_taken",
                     "the {role} role cannot listen on {host}:{port} ({error})",
                     role=role.name,
@@ -299,7 +299,7 @@ def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[
                     port=port,
                     error=error.strerror or "",
                 )
-                raise CannotStart(why, remedy=remedy) from error
+                raise CannotStart(reason, remedy=remedy) from error
 
         listeners = {}
         for role in roles:

@@ -44,12 +44,14 @@ class Sealer:
             .rstrip("=")
         )
 
-    def open(self, sealed: str, *, purpose: str) -> str | None:
+    def open(self, sealed_text: str, *, purpose: str) -> str | None:
         """Returns None if it was not sealed for this purpose with this key."""
         if self._keys is None:
             return None
         try:
-            content = base64.b64decode(sealed + "=" * (-len(sealed) % 4), altchars=b"-_", validate=True)
+            content = base64.b64decode(
+                sealed_text + "=" * (-len(sealed_text) % 4), altchars=b"-_", validate=True
+            )
             return (
                 self._keys[0].decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], purpose.encode()).decode()
             )
@@ -71,7 +73,7 @@ class Sealer:
 
 
 def _derive_keys(secret_key: str) -> tuple[AESGCM, bytes]:
-    derived = HKDF(SHA256(), 2 * KEY_BYTES, salt=None, info=b"tga sealed texts and codes").derive(
+    derived_bytes = HKDF(SHA256(), 2 * KEY_BYTES, salt=None, info=b"tga sealed texts and codes").derive(
         secret_key.encode()
     )
-    return AESGCM(derived[:KEY_BYTES]), derived[KEY_BYTES:]
+    return AESGCM(derived_bytes[:KEY_BYTES]), derived_bytes[KEY_BYTES:]

@@ -32,10 +32,10 @@ async def keep_running(
 ) -> None:
     """Run the loop until `stopping` is set. Its crashes never reach the caller."""
     clock = asyncio.get_running_loop().time
-    pause = first_pause_seconds
+    pause_seconds = first_pause_seconds
     crashes = OutageLog(loop.name, began="loop_crashed")
     while not stopping.is_set():
-        began = clock()
+        began_at = clock()
         LOOP_RUNNING.labels(loop.name).set(1)
         health.report(loop.name, State.OK)
         error: Exception | None = None
@@ -52,13 +52,15 @@ async def keep_running(
             if error is not None:
                 crashes.log_failure(why, error=None if isinstance(error, Busy) else error)
             break
-        if clock() - began > HEALTHY_AFTER_SECONDS:
-            pause = first_pause_seconds
+        if clock() - began_at > HEALTHY_AFTER_SECONDS:
+            pause_seconds = first_pause_seconds
         LOOP_RESTARTS.labels(loop.name).inc()
-        health.report(loop.name, State.FAILING, f"{why}; starts again in {pause:g} s")
-        crashes.log_failure(why, error=None if isinstance(error, Busy) else error, pause_seconds=pause)
-        await sleep_unless(stopping, pause)
-        pause = min(pause * 2, max_pause_seconds)
+        health.report(loop.name, State.FAILING, f"{why}; starts again in {pause_seconds:g} s")
+        crashes.log_failure(
+            why, error=None if isinstance(error, Busy) else error, pause_seconds=pause_seconds
+        )
+        await sleep_unless(stopping, pause_seconds)
+        pause_seconds = min(pause_seconds * 2, max_pause_seconds)
     health.report(loop.name, State.STOPPED)
 
 

@@ -31,13 +31,13 @@ def translator(language: str, domain: str = "reasons") -> NullTranslations:
     from babel.messages.mofile import write_mo  # noqa: PLC0415 -- Babel loads slowly, and English needs none
     from babel.messages.pofile import read_po  # noqa: PLC0415 -- as above
 
-    compiled = BytesIO()
+    compiled_catalogue = BytesIO()
     with (files("telegram_assistant") / "translations" / language / "LC_MESSAGES" / f"{domain}.po").open(
         "rb"
     ) as catalogue:
-        write_mo(compiled, read_po(catalogue))
-    compiled.seek(0)
-    return GNUTranslations(compiled)
+        write_mo(compiled_catalogue, read_po(catalogue))
+    compiled_catalogue.seek(0)
+    return GNUTranslations(compiled_catalogue)
 
 
 def language_of_header(header: str) -> str:
@@ -45,11 +45,11 @@ def language_of_header(header: str) -> str:
     preferences = [
         preference.strip().partition(";") for preference in header[:MAX_HEADER_LENGTH].lower().split(",")
     ]
-    ranked = sorted(preferences, key=lambda preference: -_quality(preference[2]))
+    ranked_preferences = sorted(preferences, key=lambda preference: -_quality(preference[2]))
     return next(
         (
             language
-            for tag, _, quality in ranked
+            for tag, _, quality in ranked_preferences
             if _quality(quality) and (language := tag.partition("-")[0].strip()) in LANGUAGES
         ),
         ENGLISH,
@@ -63,8 +63,8 @@ def terminal_language(environ: Mapping[str, str]) -> str:
     return language if language in LANGUAGES else ENGLISH
 
 
-def _quality(written: str) -> float:
-    name, _, value = written.partition("=")
+def _quality(written_text: str) -> float:
+    name, _, value = written_text.partition("=")
     try:
         return float(value) if name.strip() == "q" else 1.0
     except ValueError:

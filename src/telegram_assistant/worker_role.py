@@ -67,7 +67,7 @@ def throughput_loop(app: App) -> Loop:
     counted_minutes = CountedMinutes([stage.name for stage in stages_of(app.settings)])
     run = partial(
         keep_throughput,
-        counted=counted_minutes,
+        counted_minutes=counted_minutes,
         minutes=app.system.stage_minutes,
         backlog=app.system.backlog,
         instance=app.instance,
@@ -155,7 +155,7 @@ def build_loops(
     stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, health: Health, options: Options
 ) -> tuple[Loop, ...]:
     """Build the loops for any pipeline."""
-    partitions = options.partitions
+    partition_count = options.partitions
     branches = branches_of(stages, ends)
     runners = [build_runner(stage, branches.get(stage.name), app, health, options) for stage in stages]
     must_keep_up = [stage for stage in stages if not stage.may_lag]
@@ -166,7 +166,7 @@ def build_loops(
     return (
         *(runner.loop() for runner in runners),
         *relays,
-        monitoring_loop(app.redis, stages, partitions, health),
+        monitoring_loop(app.redis, stages, partition_count, health),
     )
 
 
@@ -192,8 +192,8 @@ def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[st
     Raises CannotStart if posts could never pass all of them.
     """
     names = [end.name for end in ends]
-    missing = set(names) - {stage.name for stage in stages}
-    if missing or len(set(names)) != len(names) or not 0 < len(names) <= MAX_BRANCHES:
+    missing_names = set(names) - {stage.name for stage in stages}
+    if missing_names or len(set(names)) != len(names) or not 0 < len(names) <= MAX_BRANCHES:
         raise CannotStart(
             Reason(
                 "pipeline_ends_wrong", "the pipeline cannot end with {stages}", stages=", ".join(names) or "–"
@@ -204,7 +204,7 @@ def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[st
                 max_stages=MAX_BRANCHES,
             ),
         )
-    return {name: Branch.at(position, count=len(names)) for position, name in enumerate(names)}
+    return {name: Branch.at(name_index, count=len(names)) for name_index, name in enumerate(names)}
 
 
 def build_relay(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:

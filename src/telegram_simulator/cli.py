@@ -237,13 +237,13 @@ def _life_at_pace(demo: Demo, seconds: float, journal: Journal) -> Life:
 
 def _hurry_clock(wall_clock: Clock, begins: int, speed: float) -> Clock:
     """A clock that runs from `begins` at that speed until it meets the other one."""
-    started = time.monotonic()
-    return lambda: min(wall_clock(), begins + (time.monotonic() - started) * speed)
+    started_at = time.monotonic()
+    return lambda: min(wall_clock(), begins + (time.monotonic() - started_at) * speed)
 
 
 def _clock(present: int, *, stands_still: bool) -> Clock:
-    began = time.time()
-    return (lambda: float(present)) if stands_still else (lambda: present + time.time() - began)
+    began_at = time.time()
+    return (lambda: float(present)) if stands_still else (lambda: present + time.time() - began_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,13 +331,13 @@ def _announce(simulator: Simulator, control_url: str, control_key: str, serving:
 
 def _write_for_owner(path: Path, text: str) -> None:
     """Writes the file at once, for this user's eyes only."""
-    unfinished = path.with_name(path.name + ".new")
-    unfinished.unlink(missing_ok=True)
+    unfinished_file = path.with_name(path.name + ".new")
+    unfinished_file.unlink(missing_ok=True)
     with os.fdopen(
-        os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        os.open(unfinished_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
     ) as file:
         file.write(text)
-    unfinished.rename(path)
+    unfinished_file.rename(path)
 
 
 async def _wait_for_signal() -> None:

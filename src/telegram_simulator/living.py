@@ -21,18 +21,18 @@ async def live(simulator: Simulator, many: Many) -> None:
     """Publishes every foretold post when its time has come, until cancelled."""
     control, world = Control(simulator), simulator.world
     pasts = [many.past(index) for index in range(many.count)]
-    due = [(past.date(many.posts), past.index, many.posts) for past in pasts]
-    heapq.heapify(due)
+    due_posts = [(past.date(many.posts), past.index, many.posts) for past in pasts]
+    heapq.heapify(due_posts)
     while True:
-        while due and due[0][0] <= world.now():
-            _, index, number = heapq.heappop(due)
+        while due_posts and due_posts[0][0] <= world.now():
+            _, index, number = heapq.heappop(due_posts)
             channel = world.channel(FIRST_CHANNEL + index)
             if channel is not None:
                 control.publish_foretold(channel, number)
                 simulator.counters.posts_live += 1
-            heapq.heappush(due, (pasts[index].date(number + 1), index, number + 1))
-        pause = due[0][0] - world.clock() if due else MAX_NAP_SECONDS
-        await asyncio.sleep(min(max(pause, 0.01), MAX_NAP_SECONDS))
+            heapq.heappush(due_posts, (pasts[index].date(number + 1), index, number + 1))
+        pause_seconds = due_posts[0][0] - world.clock() if due_posts else MAX_NAP_SECONDS
+        await asyncio.sleep(min(max(pause_seconds, 0.01), MAX_NAP_SECONDS))
 
 
 async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
@@ -43,8 +43,8 @@ async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
             _happen(simulator, control, demo, happening)
             if number % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
-        pause = demo.timeline.next_at() - world.clock()
-        await asyncio.sleep(min(max(pause, 0.01), MAX_NAP_SECONDS))
+        pause_seconds = demo.timeline.next_at() - world.clock()
+        await asyncio.sleep(min(max(pause_seconds, 0.01), MAX_NAP_SECONDS))
 
 
 async def live_at_pace(

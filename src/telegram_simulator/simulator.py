@@ -107,7 +107,7 @@ class Simulator:
 
     def call(self, call: Call, connection: Connection, record: KeyRecord, _session: Session) -> bytes:
         """Answer a call; every refusal is an answer too."""
-        method, began = name_of(call.request.__class__), time.perf_counter()
+        method, began_at = name_of(call.request.__class__), time.perf_counter()
         try:
             answer, outcome = self._answer(method, call.request, connection, record), "ok"
         except RpcError as error:
@@ -118,9 +118,11 @@ class Simulator:
             answer, outcome = error_answer(500, "INTERNAL_SERVER_ERROR"), "INTERNAL_SERVER_ERROR"
             self.counters.crashes += 1
         self.counters.calls[record.phone or "", method] += 1
-        took = (time.perf_counter() - began) * 1000
+        elapsed_seconds = (time.perf_counter() - began_at) * 1000
         self.counters.trace.append(
-            Traced(time.time(), record.phone, connection.dc_id, method, outcome, connection.peer, took)
+            Traced(
+                time.time(), record.phone, connection.dc_id, method, outcome, connection.peer, elapsed_seconds
+            )
         )
         return answer
 
@@ -131,24 +133,24 @@ class Simulator:
         failure = self.faults.failure_of(method, record.phone)
         if failure is not None:
             raise RpcError(failure.code, failure.message)
-        known = METHODS.get(type(request))
-        if known is None:
+        known_method = METHODS.get(type(request))
+        if known_method is None:
             raise RpcError(400, "INPUT_METHOD_INVALID")
         caller = Caller(self, record, connection.dc_id)
-        if not known.anonymous:
+        if not known_method.anonymous:
             trouble = caller.account.trouble
             if trouble is not None and not (trouble == FROZEN and method in FROZEN_MAY):
                 raise RpcError(*trouble)
             if caller.account.bot_token is not None and method not in BOTS_MAY:
                 raise RpcError(400, "BOT_METHOD_INVALID")
         self._watch_flood(method, request, record)
-        return known.answer(request, caller)
+        return known_method.answer(request, caller)
 
     def _watch_flood(self, method: str, request: Any, record: KeyRecord) -> None:
         caller = record.phone or getattr(request, "phone_number", "").lstrip("+")
-        premium = bool(record.phone) and self.world.account(caller).premium
+        is_premium = bool(record.phone) and self.world.account(caller).premium
         wait = self.floods.check(
-            caller, method, now=time.time(), is_premium=premium, cost=METHODS[type(request)].cost(request)
+            caller, method, now=time.time(), is_premium=is_premium, cost=METHODS[type(request)].cost(request)
         )
         if wait is not None:
             raise RpcError(420, wait.message)
@@ -172,15 +174,15 @@ class Simulator:
     def ready(self, channel: Channel, message_id: int) -> Ready:
         """The message as bytes; kept until it changes."""
         key = (channel.channel_id, message_id)
-        ready = self._ready.get(key)
-        if ready is None:
+        ready_server = self._ready.get(key)
+        if ready_server is None:
             post = channel.get(message_id)
             assert post is not None
             origin = None if post.origin is None else post.origin.channel_id
-            ready = self._ready[key] = Ready(message(self.world, channel, post), origin)
+            ready_server = self._ready[key] = Ready(message(self.world, channel, post), origin)
             if len(self._ready) > MAX_READY:
                 self._ready.popitem(last=False)
-        return ready
+        return ready_server
 
     def forget_ready(self, channel_id: int | None = None, message_id: int | None = None) -> None:
         if channel_id is None or message_id is None:
@@ -206,10 +208,10 @@ class Simulator:
                 connection.push(make(record.phone))
                 self.counters.updates_sent += 1
 
-    def push_update(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None:
+    def push_update(self, update: Any, is_wanted: Callable[[KeyRecord], bool]) -> None:
         """Sends an update that belongs to no channel to every wanted key, logged in or not."""
         for connection, record in self._listening():
-            if wanted(record):
+            if is_wanted(record):
                 connection.push(types.UpdateShort(update, moment_of(self.now())))
                 self.counters.updates_sent += 1
 
@@ -217,22 +219,22 @@ class Simulator:
         """The newest connection of every key, unless updates get lost at present."""
         if self.faults.drop_updates:
             return []
-        known = ((connection, connection.record) for connection in self.connections)
+        known_connections = ((connection, connection.record) for connection in self.connections)
         return [
             (connection, record)
-            for connection, record in known
+            for connection, record in known_connections
             if record is not None and record.dead is None and record.connections[-1:] == [connection]
         ]
 
     def drop_connections(self, phone: str | None = None, *, abruptly: bool = True) -> int:
-        dropped = [
+        dropped_connections = [
             connection
             for connection in self.connections
             if phone is None or (connection.record is not None and connection.record.phone == phone)
         ]
-        for connection in dropped:
+        for connection in dropped_connections:
             connection.close(abruptly=abruptly)
-        return len(dropped)
+        return len(dropped_connections)
 
     async def serve(self, dc_id: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.faults.refuse_connections:
@@ -254,16 +256,16 @@ def _new_salt() -> int:
 @asynccontextmanager
 async def running(world: World, rsa_key: RsaKey, options: Options | None = None) -> AsyncIterator[Simulator]:
     """Listen on one port per data centre until the block ends."""
-    chosen = options or Options()
-    simulator = Simulator(world, rsa_key, chosen)
+    chosen_options = options or Options()
+    simulator = Simulator(world, rsa_key, chosen_options)
     servers = []
     try:
-        for dc_id, port in zip(DATA_CENTRES, chosen.ports, strict=True):
+        for dc_id, port in zip(DATA_CENTRES, chosen_options.ports, strict=True):
 
             def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dc_id: int = dc_id) -> Any:
                 return simulator.serve(dc_id, reader, writer)
 
-            server = await asyncio.start_server(accept, chosen.host, port, limit=4 * 1024 * 1024)
+            server = await asyncio.start_server(accept, chosen_options.host, port, limit=4 * 1024 * 1024)
             servers.append(server)
             simulator.ports[dc_id] = server.sockets[0].getsockname()[1]
         yield simulator

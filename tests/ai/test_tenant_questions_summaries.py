@@ -151,7 +151,7 @@ class Newsroom:
             now=now,
             length=DigestLength.LONG,
             language="ru",
-            earlier=earlier,
+            earlier_digests=earlier,
             writer=writer,
         )
 

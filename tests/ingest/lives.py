@@ -71,7 +71,7 @@ class Channel:
     def below(self, message_id: MessageId) -> tuple[Sequence[MessageId], IdRange | None]:
         end = bisect_left(self.alive, message_id)
         ids = self.alive[max(end - PAGE, 0) : end]
-        return ids, proven_by(ids, below=message_id)
+        return ids, proven_by(ids, below_id=message_id)
 
     def last_before(self, moment: datetime, among: Sequence[MessageId] | None = None) -> MessageId | None:
         ids = self.alive if among is None else among

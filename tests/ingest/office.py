@@ -195,7 +195,7 @@ async def open_office(
         skipping, stopping, mine = (
             Skipping(),
             asyncio.Event(),
-            OwnedAccount(account_id, epoch, Lease(begun=time.monotonic())),
+            OwnedAccount(account_id, epoch, Lease(begun_at=time.monotonic())),
         )
         session = Control(sim).session_string(phone)
         receiver, limits = UpdateBuffer(max_waiting=max_waiting), app.system.limits

@@ -30,8 +30,8 @@ def vault() -> Vault:
     return vault_of(make_key())
 
 
-async def nobody_leaves(held: HeldAccount, session: str, lease: Lease) -> None:
-    del held, session, lease
+async def nobody_leaves(held_account: HeldAccount, session: str, lease: Lease) -> None:
+    del held_account, session, lease
     raise AssertionError("nobody has asked for it")
 
 
@@ -87,8 +87,8 @@ async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(
     using: list[str] = []
 
     def user(name: str) -> UseAccount:
-        async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-            del held
+        async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+            del held_account
             lease.check()
             using.append(f"{name} {session}")
             await stopping.wait()
@@ -111,8 +111,8 @@ async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_i
     await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     begun, done = asyncio.Event(), list[str | None]()
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        del held, session, lease
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del held_account, session, lease
         begun.set()
         await stopping.wait()
         await asyncio.sleep(0.1)
@@ -135,11 +135,11 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
         await system.accounts.set_state(account_id, AccountState.ACTIVE)
     slow_one, using, free_meanwhile = account_id, set[int](), list[int]()
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         del session, lease
-        using.add(held.account_id)
+        using.add(held_account.account_id)
         await stopping.wait()
-        if held.account_id == slow_one:
+        if held_account.account_id == slow_one:
             try:
                 await asyncio.sleep(60)
             finally:
@@ -175,8 +175,8 @@ async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_aga
     await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     tries: list[str] = []
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        del held, lease, stopping
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del held_account, lease, stopping
         tries.append(session)
         raise raised
 
@@ -197,12 +197,12 @@ async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_f
     await system.accounts.change(account.account_id, AccountState.LOGGING_OUT)
     left: list[str] = []
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        raise AssertionError((held, session, lease, stopping))
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        raise AssertionError((held_account, session, lease, stopping))
 
-    async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
+    async def leave(held_account: HeldAccount, session: str, lease: Lease) -> None:
         lease.check()
-        assert held.account_id == account.account_id
+        assert held_account.account_id == account.account_id
         left.append(session)
 
     async with holding(use, ingest, vault, leave=leave):
@@ -218,9 +218,9 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
     await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     using = most = 0
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         nonlocal using, most
-        del held, session
+        del held_account, session
         using += 1
         most = max(most, using)
         lease.extend(time.monotonic() - LEASE_SECONDS)
@@ -249,8 +249,8 @@ async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(
     )
     used = asyncio.Event()
 
-    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        del held, lease
+    async def use(held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del held_account, lease
         assert session == "the session"
         used.set()
         await stopping.wait()

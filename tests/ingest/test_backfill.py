@@ -212,10 +212,10 @@ async def test_what_is_asked_of_a_job_while_it_is_being_done_is_done_afterwards(
     assert await open_job(*begun)
     job = await claim_backfill(office)
     assert await open_job(*wish)
-    await backfills.finish(job, posts=0)
+    await backfills.finish(job, post_count=0)
     again = await claim_backfill(office)
     assert (again.backfill_id, again.kind, again.below) == (job.backfill_id, wish[0], None)
-    await backfills.finish(again, posts=0)
+    await backfills.finish(again, post_count=0)
     assert not await office.admin.fetchval(
         "SELECT EXISTS (SELECT 1 FROM backfills WHERE channel_id = $1 AND state = 'open')", channel_id
     )

@@ -269,7 +269,7 @@ async def test_news_come_before_history_and_photos_before_the_rest(library: Libr
         "WHERE channel_id = $1",
         channel_id,
     )
-    due = await library.office.app.system.media.due(library.office.mine.account_id, most=10)
+    due = await library.office.app.system.media.due(library.office.mine.account_id, max_jobs=10)
     assert [job.message_id for job in due] == [2, 1, 4, 3]
 
 

@@ -115,7 +115,7 @@ async def test_the_cursor_never_moves_backwards(office: Office, control: Control
     with pytest.raises(LeaseLost):
         await office.app.system.landing.land(old, late, ends=ends)
     await office.app.system.schedule.fail(
-        channel_id, late.lease_epoch, failures_before=0, why=quote("late"), now=now
+        channel_id, late.lease_epoch, failures_before=0, reason=quote("late"), now=now
     )
     after, coverage = (
         await office.load_schedule(channel_id),

@@ -91,7 +91,7 @@ posts = st.builds(
 def test_a_message_is_what_telethon_would_write(post: Post, protected: bool) -> None:
     reference = b"reference"
     written = message_bytes(
-        post, channel_id=77, group_id=88, protected=protected, reference=lambda _id: reference
+        post, channel_id=77, group_id=88, is_protected=protected, reference=lambda _id: reference
     )
     assert written == bytes(expected_message(post, protected=protected, reference=reference))
     assert BinaryReader(written).tgread_object().id == post.message_id

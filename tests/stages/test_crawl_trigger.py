@@ -78,7 +78,7 @@ async def test_pages_that_were_read_for_another_post_are_noted_at_once(
         here,
         LinkedPage(url=here, status=PageStatus.READ, title="Мост", text="Открыт."),
         owner="another",
-        attempts=0,
+        attempt_count=0,
     )
     known, half_known = await post_with(system, here), await post_with(system, here, there)
     assert await urls_wanted(system, tagged_event(known), tagged_event(half_known)) == [(), (here, there)]

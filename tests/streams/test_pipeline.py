@@ -60,7 +60,7 @@ async def test_branches_that_end_at_the_same_moment_leave_nothing_behind(system:
 async def release_held(system: SystemStores, *, held_seconds: float = 0.0) -> int:
     ended, held_by, waiting = (BRANCHES[stage.name] for stage in (indexing, stories, alerts))
     return await system.outbox.release_held(
-        ended=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100
+        ended_branch=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100
     )
 
 

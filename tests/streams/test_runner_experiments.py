@@ -155,7 +155,7 @@ async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> 
         broken = False
         newest, older = await bench.system.dead_letters.newest("one")
         await replay(
-            newest.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis, partitions=1
+            newest.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis, partition_count=1
         )
         await discard(older.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis)
         await until(lambda: has(seen["one"], 1))

@@ -78,7 +78,7 @@ def lines(
         return open_account_client(
             settings,
             settings.session_string.get_secret_value(),
-            lease or Lease(begun=time.monotonic()),
+            lease or Lease(begun_at=time.monotonic()),
             account_id=number,
             limits=system.limits,
             receiver=receiver,

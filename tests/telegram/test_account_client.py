@@ -247,7 +247,7 @@ async def test_one_request_is_under_way_at_a_time(lines: Lines, sim: Simulator) 
 
 async def test_nothing_is_asked_once_the_lease_is_over(lines: Lines, sim: Simulator, history: Any) -> None:
     clock = 1000.0
-    lease = Lease(begun=clock, now=lambda: clock)
+    lease = Lease(begun_at=clock, now=lambda: clock)
     async with lines(lease=lease) as line:
         await line.ask(history)
         clock += 45.0
@@ -262,7 +262,7 @@ async def test_nothing_is_asked_once_the_lease_is_over(lines: Lines, sim: Simula
 async def test_a_lease_that_ends_during_a_wait_is_noticed(
     lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping
 ) -> None:
-    async with lines(lease=Lease(begun=skipping.now() - 5, now=skipping.now)) as line:
+    async with lines(lease=Lease(begun_at=skipping.now() - 5, now=skipping.now)) as line:
         await line.ask(history)
         control.fail(HISTORY, times=4, code=420, message="FLOOD_WAIT_10")
         with pytest.raises(LeaseLost):

@@ -145,7 +145,7 @@ async def test_cancellation_leaves_no_request_behind(lines: Lines, sim: Simulato
 async def test_a_line_hangs_up_before_the_lease_is_over_although_nobody_asks(
     lines: Lines, sim: Simulator
 ) -> None:
-    lease = Lease(begun=time.monotonic() - MARGIN_SECONDS * 3 + 2)
+    lease = Lease(begun_at=time.monotonic() - MARGIN_SECONDS * 3 + 2)
     async with lines(lease=lease) as line:
         await line.ask(NEAREST)
         assert sim.connections
@@ -158,7 +158,7 @@ async def test_a_line_hangs_up_before_the_lease_is_over_although_nobody_asks(
 
 
 async def test_a_lease_that_ends_under_a_request_ends_the_request(lines: Lines, sim: Simulator) -> None:
-    lease = Lease(begun=time.monotonic() - MARGIN_SECONDS * 3 + 2)
+    lease = Lease(begun_at=time.monotonic() - MARGIN_SECONDS * 3 + 2)
     async with lines(lease=lease) as line:
         await line.ask(NEAREST)
         sim.faults.latency_seconds = 4
@@ -170,7 +170,7 @@ async def test_a_lease_that_ends_under_a_request_ends_the_request(lines: Lines, 
 async def test_a_connection_that_comes_after_the_lease_has_ended_is_not_kept(
     lines: Lines, sim: Simulator
 ) -> None:
-    lease = Lease(begun=time.monotonic() - MARGIN_SECONDS * 3 + 0.2)
+    lease = Lease(begun_at=time.monotonic() - MARGIN_SECONDS * 3 + 0.2)
     async with (
         proxy_server(slow_seconds=0.5) as slow,
         lines(lease=lease, proxy_addr="127.0.0.1", proxy_port=slow.port) as line,

@@ -149,7 +149,7 @@ def messages_of(channel: Channel, upto: int) -> Iterator[tuple[theirs.Post, Any]
             post,
             channel_id=channel.channel_id,
             group_id=channel.group_id,
-            protected=channel.protected,
+            is_protected=channel.protected,
             reference=lambda _: b"reference",
         )
         yield post, BinaryReader(written).tgread_object()

@@ -131,20 +131,22 @@ class Gate:
         All posts wait as long as one of them may. Copies of one text, in this call or an earlier one, are one
         question.
         """
-        allowed = await self._policies.of_channels(list({material.channel_id for material in materials}))
-        policies = [allowed[material.channel_id].policy for material in materials]
+        policies_by_channel = await self._policies.of_channels(
+            list({material.channel_id for material in materials})
+        )
+        policies = [policies_by_channel[material.channel_id].policy for material in materials]
         allowed_places = [
             policy_index for policy_index, policy in enumerate(policies) if policy is not AiPolicy.OFF
         ]
-        tagged = (
+        local_tags = (
             await self._local.tags(
                 [materials[policy_index] for policy_index in allowed_places], vocabulary=vocabulary
             )
             if allowed_places
             else []
         )
-        local: Mapping[int, Tags] = dict(zip(allowed_places, tagged, strict=True))
-        paid = [
+        local: Mapping[int, Tags] = dict(zip(allowed_places, local_tags, strict=True))
+        paid_indexes = [
             policy_index
             for policy_index in allowed_places
             if policies[policy_index] is AiPolicy.PROVIDER
@@ -152,13 +154,16 @@ class Gate:
         ]
         paid_answers = (
             await self._tags_by_provider(
-                [materials[policy_index] for policy_index in paid], allowed, vocabulary, urgency
+                [materials[policy_index] for policy_index in paid_indexes],
+                policies_by_channel,
+                vocabulary,
+                urgency,
             )
-            if paid
+            if paid_indexes
             else []
         )
         answers: Mapping[int, ProviderAnswer[Tags] | FallbackReason] = dict(
-            zip(paid, paid_answers, strict=True)
+            zip(paid_indexes, paid_answers, strict=True)
         )
         results = [
             _best(local.get(policy_index), answers.get(policy_index, FallbackReason.POLICY))
@@ -169,7 +174,7 @@ class Gate:
     async def _tags_by_provider(
         self,
         materials: Sequence[Material],
-        allowed: Mapping[ChannelId, Allowed],
+        policies_by_channel: Mapping[ChannelId, Allowed],
         vocabulary: Vocabulary,
         urgency: Urgency,
     ) -> list[ProviderAnswer[Tags] | FallbackReason]:
@@ -186,7 +191,7 @@ class Gate:
             for material, text, content in inputs
         ]
         chats = [source for source in self.sources if ModelTask.CHAT in source.models]
-        cached = (
+        cached_answers = (
             await self._results.find(
                 list({question.key(source) for question in questions for source in chats})
             )
@@ -195,7 +200,11 @@ class Gate:
         )
         asking = (
             self._asker.ask(
-                question, allowed[material.channel_id], urgency, cached=cached, only_known=material.is_history
+                question,
+                policies_by_channel[material.channel_id],
+                urgency,
+                cached=cached_answers,
+                only_known=material.is_history,
             )
             for material, question in zip(materials, questions, strict=True)
         )
@@ -253,22 +262,24 @@ class Gate:
 
         No value if the policy forbids it or no OCR is available.
         """
-        understood: Understood[PictureFacts] = Understood(
+        understood_facts: Understood[PictureFacts] = Understood(
             None, None, "", "", "", reason=FallbackReason.POLICY
         )
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
-                understood = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
+                understood_facts = Understood(
+                    await self._local.picture(picture), Tier.LOCAL, "local", OCR, ""
+                )
                 self._picture_outage.log_recovery()
             except ProviderFailed as error:
                 self._picture_outage.log_failure(error, is_routine=True)
-                understood = replace(
-                    understood,
+                understood_facts = replace(
+                    understood_facts,
                     reason=FallbackReason.NO_PROVIDER
                     if error.failure == Failure.REFUSED
                     else FallbackReason.FAILED,
                 )
-        return count_result("text_in", understood)
+        return count_result("text_in", understood_facts)
 
     async def vectors(
         self,
@@ -282,10 +293,10 @@ class Gate:
 
         If a provider computes them there is no local substitute: they would not be comparable.
         """
-        embedded = await self._vectors.make(
+        embedded_texts = await self._vectors.make(
             texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency
         )
-        return count_result(VECTORS, await self._queue_retry(embedded, VECTORS, post_id))
+        return count_result(VECTORS, await self._queue_retry(embedded_texts, VECTORS, post_id))
 
     async def post_vectors(
         self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE
@@ -293,23 +304,25 @@ class Gate:
         """Vectors of many posts, each by the policy of its channel;
         posts that a provider may process later are queued.
         """
-        allowed = await self._policies.of_channels({post_id.channel_id for post_id in texts})
+        policies_by_channel = await self._policies.of_channels({post_id.channel_id for post_id in texts})
         posts_by_terms: dict[Allowed, list[PostId]] = {}
         for post_id in texts:
-            posts_by_terms.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
+            posts_by_terms.setdefault(
+                self._vectors.terms(policies_by_channel[post_id.channel_id]), []
+            ).append(post_id)
         model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, FallbackReason]()
-        for terms, posts in posts_by_terms.items():
-            embedded = count_result(
+        for terms, post_ids in posts_by_terms.items():
+            embedded_texts = count_result(
                 VECTORS,
                 await self._vectors.make(
-                    [texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency
+                    [texts[post_id] for post_id in post_ids], TextKind.DOCUMENT, terms, urgency
                 ),
             )
-            if embedded.value is not None:
-                model = embedded.model
-                vectors |= zip(posts, embedded.value, strict=True)
-            elif embedded.reason is not None:
-                reasons |= dict.fromkeys(posts, embedded.reason)
+            if embedded_texts.value is not None:
+                model = embedded_texts.model
+                vectors |= zip(post_ids, embedded_texts.value, strict=True)
+            elif embedded_texts.reason is not None:
+                reasons |= dict.fromkeys(post_ids, embedded_texts.reason)
         if improvements := [
             PendingImprovement(post_id, VECTORS)
             for post_id, reason in reasons.items()

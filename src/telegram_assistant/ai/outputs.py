@@ -81,8 +81,14 @@ class Tags(Output):
             :MAX_TAGS
         ]
         topics = [own_tags[tag] for tag in tags]
-        spelled = [spelled for name in (*self.proposed, *self.tags) if (spelled := tag_in(name)) is not None]
-        proposed = dict.fromkeys(tag for tag in spelled if tag not in own_tags and tag in text.casefold())
+        spelled_tags = [
+            spelled_tags
+            for name in (*self.proposed, *self.tags)
+            if (spelled_tags := tag_in(name)) is not None
+        ]
+        proposed_tags = dict.fromkeys(
+            tag for tag in spelled_tags if tag not in own_tags and tag in text.casefold()
+        )
         return Tags(
             tags=tags,
             topic=self.topic
@@ -90,7 +96,7 @@ class Tags(Output):
             else max(topics, key=topics.count, default=""),
             kind=self.kind or PostSort.NEWS,
             entities=tuple(entity for entity in self.entities if entity.text in text),
-            proposed=tuple(proposed)[:MAX_PROPOSALS],
+            proposed=tuple(proposed_tags)[:MAX_PROPOSALS],
             language=language_of(text),
             is_ad=self.is_ad or self.kind is PostSort.ADVERTISING,
             channel_id=self.channel_id,
@@ -128,20 +134,20 @@ def parse[T: Output](shape: type[T], answer: str, *, prompt: str) -> T:
     if match is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
     try:
-        parsed = shape.model_validate_json(match.group())
+        parsed_output = shape.model_validate_json(match.group())
     except ValidationError as error:
-        places = "; ".join(
+        problem_list = "; ".join(
             f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
             for problem in error.errors(include_input=False)[:5]
         )
-        raise ProviderFailed(Failure.UNUSABLE, places[:500]) from error
-    return _not_leaking(parsed, prompt)
+        raise ProviderFailed(Failure.UNUSABLE, problem_list[:500]) from error
+    return _not_leaking(parsed_output, prompt)
 
 
-def _not_leaking[T: Output](parsed: T, instruction: str) -> T:
-    if leaks(" ".join(_strings(parsed.model_dump())), instruction):
+def _not_leaking[T: Output](parsed_output: T, instruction: str) -> T:
+    if leaks(" ".join(_strings(parsed_output.model_dump())), instruction):
         raise ProviderFailed(Failure.UNUSABLE, "the answer repeats its instructions")
-    return parsed
+    return parsed_output
 
 
 def leaks(answer: str, instruction: str) -> bool:

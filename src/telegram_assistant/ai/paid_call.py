@@ -63,7 +63,7 @@ class Ledger(Protocol):
     """Budgets and usage. Implemented by `Spending` and `QuestionLedger`."""
 
     async def reserve(
-        self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta
+        self, call: ProviderCall, highest: Amount, payer_ids: Sequence[TenantId], *, lifetime: timedelta
     ) -> Mapping[TenantId, Amount]: ...
 
     async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None: ...
@@ -75,7 +75,7 @@ class Streams(Protocol):
     """The limits of a provider, shared by all processes. Implemented by `AiStreams`."""
 
     def hold_stream(
-        self, name: str, *, urgency: Urgency, streams: int, per_minute: int
+        self, name: str, *, urgency: Urgency, stream_count: int, per_minute: int
     ) -> AbstractAsyncContextManager[None]: ...
 
     async def pause(self, name: str, seconds: float, *, why: str) -> None: ...
@@ -130,7 +130,7 @@ class ProviderCaller:
         send: Callable[[float], Awaitable[A]],
         *,
         progress: Progress,
-        known: Callable[[], Awaitable[A | None]] | None = None,
+        find_known_answer: Callable[[], Awaitable[A | None]] | None = None,
     ) -> A:
         """Makes the call.
 
@@ -139,7 +139,7 @@ class ProviderCaller:
         async with self._lines.setdefault(order.source.name, ProviderQueue(order.source.streams)).turn(
             order.urgency
         ):
-            return await self._call(order, send, progress=progress, known=known)
+            return await self._call(order, send, progress=progress, find_known_answer=find_known_answer)
 
     async def _call[A: HasTokens](
         self,
@@ -147,7 +147,7 @@ class ProviderCaller:
         send: Callable[[float], Awaitable[A]],
         *,
         progress: Progress,
-        known: Callable[[], Awaitable[A | None]] | None,
+        find_known_answer: Callable[[], Awaitable[A | None]] | None,
     ) -> A:
         breaker = self.breaker(order)
         if breaker.is_open:
@@ -164,9 +164,9 @@ class ProviderCaller:
         try:
             source = order.source
             async with self._streams.hold_stream(
-                source.name, urgency=order.urgency, streams=source.streams, per_minute=source.per_minute
+                source.name, urgency=order.urgency, stream_count=source.streams, per_minute=source.per_minute
             ):
-                reply = await known() if known else None
+                reply = await find_known_answer() if find_known_answer else None
                 if reply is not None:
                     return reply
                 if not breaker.begin():
@@ -186,23 +186,25 @@ class ProviderCaller:
         breaker: Breaker,
         progress: Progress,
     ) -> A:
-        began = time.monotonic()
+        began_at = time.monotonic()
         try:
             answer = await send(ANSWER_SECONDS[order.urgency])
         except ProviderFailed as error:
             failure = error.failure
-            billed = Amount() if failure in NEVER_BILLED else highest
-            await self._settle(call, CallOutcome(failure.value, billed, Tokens(), _ms(began)), progress)
+            billed_amount = Amount() if failure in NEVER_BILLED else highest
+            await self._settle(
+                call, CallOutcome(failure.value, billed_amount, Tokens(), _ms(began_at)), progress
+            )
             await self._learn(order, failure, error, breaker)
             raise
         except BaseException:
             breaker.release_trial()  # cancelled, or a bug: the reservation stays until it expires
             raise
         self._tell(order, breaker, is_well=True)
-        spent = Amount(
+        spent_amount = Amount(
             self._prices.price_of(order.source.name, order.model).cost_of(answer.tokens), answer.tokens.total
         )
-        await self._settle(call, CallOutcome("ok", spent, answer.tokens, _ms(began)), progress)
+        await self._settle(call, CallOutcome("ok", spent_amount, answer.tokens, _ms(began_at)), progress)
         return answer
 
     async def _settle(self, call: ProviderCall, outcome: CallOutcome, progress: Progress) -> None:
@@ -254,5 +256,5 @@ class ProviderCaller:
                 log.info("provider_back", provider=order.source.name, lane=lane)
 
 
-def _ms(began: float) -> int:
-    return int((time.monotonic() - began) * 1000)
+def _ms(began_at: float) -> int:
+    return int((time.monotonic() - began_at) * 1000)

@@ -150,11 +150,11 @@ def _look(image: Image.Image) -> tuple[int, int]:
 def _brighter(grey: Image.Image, side: int) -> int:
     """A bit for each point of a grid: whether its right neighbour is brighter (a difference hash)."""
     points = grey.resize((side + 1, side), Image.Resampling.BOX).tobytes()
-    bits = 0
+    bit_count = 0
     for row in range(0, len(points), side + 1):
         for index in range(row, row + side):
-            bits = bits << 1 | (points[index] < points[index + 1])
-    return bits
+            bit_count = bit_count << 1 | (points[index] < points[index + 1])
+    return bit_count
 
 
 def _answer(data: bytes, max_side: int | None) -> tuple[dict[str, object], bytes]:
@@ -162,18 +162,18 @@ def _answer(data: bytes, max_side: int | None) -> tuple[dict[str, object], bytes
         if max_side is not None:
             thumbnail = shrink(data, max_side)
             return {"size": len(thumbnail)}, thumbnail
-        sanitized = make(data)
+        sanitized_picture = make(data)
     except NoPicture as error:
         return {"why": str(error), "is_oversized": isinstance(error, OversizedPicture)}, b""
     header = {
-        "width": sanitized.width,
-        "height": sanitized.height,
-        "coarse": sanitized.coarse,
-        "fine": str(sanitized.fine),
-        "mime": sanitized.mime,
-        "size": len(sanitized.data),
+        "width": sanitized_picture.width,
+        "height": sanitized_picture.height,
+        "coarse": sanitized_picture.coarse,
+        "fine": str(sanitized_picture.fine),
+        "mime": sanitized_picture.mime,
+        "size": len(sanitized_picture.data),
     }
-    return header, sanitized.data
+    return header, sanitized_picture.data
 
 
 def main() -> None:

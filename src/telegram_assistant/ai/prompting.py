@@ -95,13 +95,13 @@ def number_passages(passages: Sequence[tuple[str, str]], *, max_characters: int)
 
     Numbers in brackets that stand in them become round ones.
     """
-    cleaned = (
+    cleaned_passages = (
         (_CITATION.sub(r"(\1)", heading), _CITATION.sub(r"(\1)", text[:max_characters]))
         for heading, text in passages
     )
     return "\n\n".join(
         f"[{number}] {' '.join(heading.split())}\n{text.strip()}"
-        for number, (heading, text) in enumerate(cleaned, start=1)
+        for number, (heading, text) in enumerate(cleaned_passages, start=1)
     )
 
 

@@ -138,17 +138,17 @@ class ProviderChain:
         request = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
         async def find_cached() -> Reply | None:
-            cached = await self._results.find([key])
+            cached_answers = await self._results.find([key])
             return (
-                Reply(cached[key] or "", Tokens(), is_blacklisted=cached[key] is None)
-                if key in cached
+                Reply(cached_answers[key] or "", Tokens(), is_blacklisted=cached_answers[key] is None)
+                if key in cached_answers
                 else None
             )
 
         async def send(timeout_seconds: float) -> Reply:
             return await question.send(order.source, question.instruction, timeout_seconds)
 
-        reply = await self._caller.call(order, send, progress=progress, known=find_cached)
+        reply = await self._caller.call(order, send, progress=progress, find_known_answer=find_cached)
         if reply.is_blacklisted:
             await self._results.keep(request, {key: None})
             raise ProviderFailed(Failure.BLACKLIST, "it does not speak about this")

@@ -69,13 +69,13 @@ async def open_sources(
     async with AsyncExitStack() as stack:
         sources = []
         for name in list_configured(settings):
-            if missing := _missing(name):
+            if missing_library := _missing(name):
                 raise CannotStart(
                     Reason(
                         "provider_library_missing",
                         "{provider} is configured, but {missing} is not installed",
                         provider=name,
-                        missing=", ".join(missing),
+                        missing=", ".join(missing_library),
                     ),
                     remedy=Reason("install_needed", "Install what it needs: {command}", command=INSTALL),
                 )
@@ -93,13 +93,13 @@ async def open_own_embeddings(settings: Settings) -> AsyncIterator[Embeddings | 
     if not settings.has_own_embeddings:
         yield None
         return
-    if missing := _missing("embeddings"):
+    if missing_library := _missing("embeddings"):
         raise CannotStart(
             Reason(
                 "provider_library_missing",
                 "{provider} is configured, but {missing} is not installed",
                 provider="EMBEDDINGS_BASE_URL",
-                missing=", ".join(missing),
+                missing=", ".join(missing_library),
             ),
             remedy=Reason("install_needed", "Install what it needs: {command}", command=INSTALL),
         )
@@ -147,8 +147,10 @@ def examine(settings: Settings) -> list[Finding]:
         ]
     findings = []
     for name in names:
-        if missing := _missing(name):
-            reason = Reason("libraries_missing", "not installed: {libraries}", libraries=", ".join(missing))
+        if missing_library := _missing(name):
+            reason = Reason(
+                "libraries_missing", "not installed: {libraries}", libraries=", ".join(missing_library)
+            )
             findings.append(
                 bad(name, reason, remedy=Reason("install_library", "install it: {command}", command=INSTALL))
             )
@@ -257,18 +259,20 @@ class _EmbeddingsWhenNeeded:
 
     def _build(self) -> ClosableEmbeddings:
         module = import_module("telegram_assistant.ai.clients.embedding_server")
-        built: ClosableEmbeddings = module.EmbeddingServer(self._settings.embeddings, self._settings.openai)
-        return built
+        built_embeddings: ClosableEmbeddings = module.EmbeddingServer(
+            self._settings.embeddings, self._settings.openai
+        )
+        return built_embeddings
 
 
 def _gigachat(settings: Settings, token: SharedToken) -> ConfiguredProvider:
     own = settings.gigachat
 
     def build() -> Provider:
-        built: Provider = import_module("telegram_assistant.ai.clients.gigachat").GigaChatProvider(
+        built_provider: Provider = import_module("telegram_assistant.ai.clients.gigachat").GigaChatProvider(
             own, token=token
         )
-        return built
+        return built_provider
 
     models = {
         ModelTask.CHAT: own.model,
@@ -282,10 +286,10 @@ def _openai(settings: Settings) -> ConfiguredProvider:
     own = settings.openai
 
     def build() -> Provider:
-        built: Provider = import_module("telegram_assistant.ai.clients.openai_compatible").OpenAiProvider(
-            own, settings.embeddings
-        )
-        return built
+        built_provider: Provider = import_module(
+            "telegram_assistant.ai.clients.openai_compatible"
+        ).OpenAiProvider(own, settings.embeddings)
+        return built_provider
 
     models = (
         dict[ModelTask, str]() if settings.has_own_embeddings else _vectors(settings, EmbeddingSource.OPENAI)

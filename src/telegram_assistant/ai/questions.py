@@ -51,14 +51,21 @@ class ProviderAnswer[T]:
 
 
 def about_tags(
-    text: str, content: bytes, vocabulary: Vocabulary, listed: Mapping[str, str], *, channel_id: ChannelId
+    text: str,
+    content: bytes,
+    vocabulary: Vocabulary,
+    listed_tags: Mapping[str, str],
+    *,
+    channel_id: ChannelId,
 ) -> Question[Tags]:
     """The question for tags.
 
     Copies share the answer, except the genre of the post, which belongs to the channel.
     """
     tagging_prompt = prompt(TAGGING)
-    instruction = tagging_prompt.instruct(text, max_tokens=TAGS_TOKENS, vocabulary=listed[language_for(text)])
+    instruction = tagging_prompt.instruct(
+        text, max_tokens=TAGS_TOKENS, vocabulary=listed_tags[language_for(text)]
+    )
 
     def accept(tags: Tags) -> Tags:
         return tags.within(vocabulary, text).model_copy(update={"channel_id": channel_id})

@@ -84,21 +84,23 @@ class TenantQuestions:
 
         A provider is called only with the owner's consent, and the tenant pays.
         """
-        allowed = (
+        allowed_use = (
             await self._load_allowed(tenant_id) if self._maker.needs_provider else Allowed(AiPolicy.LOCAL)
         )
         return count_result(
-            VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION)
+            VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed_use, Urgency.QUESTION)
         )
 
-    async def offer(self, characters: int, *, max_tokens: int, tenant_id: TenantId) -> WritingOffer | None:
+    async def offer(
+        self, character_count: int, *, max_tokens: int, tenant_id: TenantId
+    ) -> WritingOffer | None:
         """The highest price of a text about so many characters.
 
         None without a provider, or without the owner's consent.
         """
         if not self._writers or not await self._has_consented(tenant_id):
             return None
-        max_spent = Tokens(characters + OVERHEAD_TOKENS, max_tokens)
+        max_spent = Tokens(character_count + OVERHEAD_TOKENS, max_tokens)
         prices = [
             self._prices.price_of(source.name, source.models[ModelTask.CHAT]).cost_of(max_spent)
             for source in self._writers
@@ -126,8 +128,8 @@ class TenantQuestions:
         question = about_prose(
             prose_prompt, data, tenant_id=tenant_id, max_tokens=max_tokens, hear=hear, **blanks
         )
-        allowed = await self._load_allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
-        return count_result(prose_prompt.name, await self._chain.understand(question, allowed, urgency))
+        allowed_use = await self._load_allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
+        return count_result(prose_prompt.name, await self._chain.understand(question, allowed_use, urgency))
 
     async def _load_allowed(self, tenant_id: TenantId) -> Allowed:
         return (

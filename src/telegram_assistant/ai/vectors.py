@@ -90,7 +90,9 @@ class VectorMaker:
 
     async def _here(self, texts: Sequence[str], kind: TextKind, model: str) -> Made:
         try:
-            embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=OWN_SERVER_SECONDS)
+            embedded_texts = await self._local.embed(
+                texts, kind, model=model, timeout_seconds=OWN_SERVER_SECONDS
+            )
         except Rejected as error:
             self._outage.log_failure(error)
             return _none(FallbackReason.NO_PROVIDER)
@@ -98,7 +100,7 @@ class VectorMaker:
             self._outage.log_failure(error)
             return _none(reason_of(error.failure))
         self._outage.log_recovery()
-        return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
+        return Understood(embedded_texts.vectors, Tier.LOCAL, "local", model, "")
 
     async def _there(
         self,
@@ -134,10 +136,10 @@ class VectorMaker:
                 )
 
             async def fly(progress: Progress) -> dict[bytes, Vector]:
-                embedded = await self._caller.call(order, send, progress=progress)
-                if len(embedded.vectors) != len(unknown_texts):
+                embedded_texts = await self._caller.call(order, send, progress=progress)
+                if len(embedded_texts.vectors) != len(unknown_texts):
                     raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
-                new_vectors = dict(zip(unknown_texts, embedded.vectors, strict=True))
+                new_vectors = dict(zip(unknown_texts, embedded_texts.vectors, strict=True))
                 await self._results.keep(
                     ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""),
                     {key: _pack_vector(vector) for key, vector in new_vectors.items()},

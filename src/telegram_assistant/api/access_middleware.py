@@ -111,9 +111,9 @@ class AccessMiddleware:
         """Buffers the response until the audit log has recorded the change,
         so no change is confirmed unrecorded.
         """
-        buffered = _BufferedResponse()
-        await self._site(scope, _receive_body(body), buffered.send)
-        if buffered.is_success:
+        buffered_response = _BufferedResponse()
+        await self._site(scope, _receive_body(body), buffered_response.send)
+        if buffered_response.is_success:
             subject = scope["path"].removeprefix(PREFIX)
             change = AuditedAction(
                 caller.actor,
@@ -124,7 +124,7 @@ class AccessMiddleware:
                 caller.actor_id,
             )
             await record_action(change, audit=self._tenant(caller.tenant_id).audit)
-        return buffered
+        return buffered_response
 
 
 @dataclass(slots=True)
@@ -196,11 +196,11 @@ def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
-def _stored_response(scope: Scope, buffered: _BufferedResponse) -> StoredResponse | None:
+def _stored_response(scope: Scope, buffered_response: _BufferedResponse) -> StoredResponse | None:
     """The response as it is stored: without a secret body, and None for a response that is no success."""
-    if not buffered.is_success:
+    if not buffered_response.is_success:
         return None
-    return StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body)
+    return StoredResponse(buffered_response.status, None if _is_secret(scope) else buffered_response.body)
 
 
 def _replay_response(earlier: StoredResponse) -> Response:

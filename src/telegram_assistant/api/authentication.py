@@ -47,43 +47,43 @@ class Authenticator:
 
     async def authenticate(self, key: str) -> tuple[Caller, RateLimitDecision] | None:
         """Returns the caller and the rate-limit decision; None if the key is unknown."""
-        hashed = hash_of(key)
-        cached_caller = await self._find(hashed, key)
+        hashed_bytes = hash_of(key)
+        cached_caller = await self._find(hashed_bytes, key)
         if cached_caller is None:
             return None
         decision = await self._limiter.take(*self._buckets(cached_caller.caller))
         if decision.changes is not None and decision.changes != cached_caller.changes:
-            cached_caller = await self._look_up(hashed, key, decision.changes)
+            cached_caller = await self._look_up(hashed_bytes, key, decision.changes)
         return None if cached_caller is None else (cached_caller.caller, decision)
 
-    async def _find(self, hashed: bytes, key: str) -> _CachedCaller | None:
-        cached_caller = self._cache.get(hashed)
+    async def _find(self, hashed_bytes: bytes, key: str) -> _CachedCaller | None:
+        cached_caller = self._cache.get(hashed_bytes)
         if cached_caller is not None and cached_caller.until > time.monotonic():
             return cached_caller
         if not self._is_operator_key(key) and not (key.startswith(KEY_BEGINS) and len(key) == KEY_LENGTH):
             return None
-        changes = await self._limiter.changes()
+        change_count = await self._limiter.changes()
         if cached_caller is not None:
-            return await self._look_up(hashed, key, changes)
+            return await self._look_up(hashed_bytes, key, change_count)
         async with self._uncached_look_ups:
-            return await self._look_up(hashed, key, changes)
+            return await self._look_up(hashed_bytes, key, change_count)
 
-    async def _look_up(self, hashed: bytes, key: str, changes: int | None) -> _CachedCaller | None:
+    async def _look_up(self, hashed_bytes: bytes, key: str, change_count: int | None) -> _CachedCaller | None:
         """`changes` was read before this look-up, so a key that is revoked meanwhile is looked up again."""
         caller = await (
             find_operator(directory=self._directory)
             if self._is_operator_key(key)
-            else find_caller(hashed, directory=self._directory)
+            else find_caller(hashed_bytes, directory=self._directory)
         )
         if caller is None:
-            self._cache.pop(hashed, None)
+            self._cache.pop(hashed_bytes, None)
             return None
         if len(self._cache) >= MAX_CACHED:
             self._cache.clear()
-        self._cache[hashed] = cached = _CachedCaller(
-            caller, time.monotonic() + _cache_seconds(caller), changes
+        self._cache[hashed_bytes] = cached_caller = _CachedCaller(
+            caller, time.monotonic() + _cache_seconds(caller), change_count
         )
-        return cached
+        return cached_caller
 
     def _buckets(self, caller: Caller) -> tuple[Bucket, Bucket]:
         settings = self._settings

@@ -25,8 +25,8 @@ async def read_body(
 
     A body whose Content-Length is too large is not read at all.
     """
-    announced = headers.get(b"content-length", b"0")
-    if announced.isdigit() and int(announced) > max_bytes:
+    announced_bytes = headers.get(b"content-length", b"0")
+    if announced_bytes.isdigit() and int(announced_bytes) > max_bytes:
         return _too_large(max_bytes)
     body = bytearray()
     try:

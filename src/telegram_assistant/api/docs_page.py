@@ -60,7 +60,7 @@ def _anchor(area: str) -> str:
     return escape(f"about-{area.lower().replace(' ', '-')}")
 
 
-def _operation(method: str, path: str, operation: Described, described: Described) -> Iterator[str]:
+def _operation(method: str, path: str, operation: Described, api_description: Described) -> Iterator[str]:
     yield (
         f'<details id="{escape(operation["operationId"])}"><summary><span class="method '
         f'{method}">{method}</span> '
@@ -70,22 +70,22 @@ def _operation(method: str, path: str, operation: Described, described: Describe
     if parameters := operation.get("parameters"):
         yield "<table>" + "".join(_parameter(parameter) for parameter in parameters) + "</table>"
     if body := operation.get("requestBody"):
-        yield f"<p>Request body</p>{_code(_example(body['content']['application/json'], described))}"
+        yield f"<p>Request body</p>{_code(_example(body['content']['application/json'], api_description))}"
     for status, answer in operation["responses"].items():
         if status.startswith("2"):
             content = answer.get("content", {}).get("application/json")
             yield f"<p>{escape(status)} {escape(answer['description'])}</p>" + (
-                _code(_example(content, described)) if content else ""
+                _code(_example(content, api_description)) if content else ""
             )
     refusals = ", ".join(status for status in operation["responses"] if not status.startswith("2"))
     yield f'<p class="soft">Errors: {escape(refusals)}, as application/problem+json.</p></details>'
 
 
 def _parameter(parameter: Described) -> str:
-    needed = "required" if parameter.get("required") else "optional"
+    needed_text = "required" if parameter.get("required") else "optional"
     return (
         f"<tr><td><code>{escape(parameter['name'])}</code></td>"
-        f'<td class="soft">{escape(parameter["in"])}, {needed}</td>'
+        f'<td class="soft">{escape(parameter["in"])}, {needed_text}</td>'
         f"<td>{_prose(parameter.get('description', ''))}</td></tr>"
     )
 

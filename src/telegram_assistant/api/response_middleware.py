@@ -47,7 +47,7 @@ class ResponseMiddleware:
         if scope["type"] != "http":
             await self._site(scope, receive, send)
             return
-        began = time.perf_counter()
+        began_at = time.perf_counter()
         headers = dict(scope["headers"])
         parent = headers.get(b"traceparent", b"")
         trace_match = TRACEPARENT.match(parent)
@@ -58,9 +58,9 @@ class ResponseMiddleware:
                 else trace_id_of(traceparent()) or secrets.token_hex(16)
             )
             with log_with_trace(scope["trace_id"]):
-                await self._respond(scope, receive, send, began)
+                await self._respond(scope, receive, send, began_at)
 
-    async def _respond(self, scope: Scope, receive: Receive, send: Send, began: float) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, send: Send, began_at: float) -> None:
         answer = _GuardedSend(
             send,
             {
@@ -87,7 +87,7 @@ class ResponseMiddleware:
         answer.is_over = True
         operation = getattr(scope.get("route"), "operation_id", None) or "none"
         HTTP_ANSWERS.labels(operation, str(answer.status)).inc()
-        HTTP_SECONDS.labels(operation).observe(time.perf_counter() - began)
+        HTTP_SECONDS.labels(operation).observe(time.perf_counter() - began_at)
 
     async def _run_site(self, scope: Scope, receive: Receive, answer: "_GuardedSend") -> None:
         try:

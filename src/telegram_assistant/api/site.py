@@ -132,10 +132,10 @@ class _ApiSite(FastAPI):
     """
 
     def openapi(self) -> dict[str, Any]:
-        described = super().openapi()
+        openapi_description = super().openapi()
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        described["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
-        return described
+        openapi_description["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
+        return openapi_description
 
 
 @cache

@@ -35,6 +35,6 @@ def picture(link: str) -> Text:
 
     Colours are fixed, because on a light terminal the code would be inverted.
     """
-    drawn = io.StringIO()
-    segno.make_qr(link, error="l").terminal(drawn, border=BORDER, compact=True)
-    return Text.assemble(f"{SCAN}\n", (drawn.getvalue(), "bright_white on black"))
+    drawn_text = io.StringIO()
+    segno.make_qr(link, error="l").terminal(drawn_text, border=BORDER, compact=True)
+    return Text.assemble(f"{SCAN}\n", (drawn_text.getvalue(), "bright_white on black"))

@@ -69,8 +69,8 @@ def environment() -> Mapping[str, str]:
 
 def doubts() -> list[str]:
     """Returns warnings about probable mistakes: unknown names, and lines that cannot be parsed."""
-    written = env_file()
-    return [*written.problems, *unknown_names(os.environ, in_file=written.values.keys())]
+    file_variables = env_file()
+    return [*file_variables.problems, *unknown_names(os.environ, in_file=file_variables.values.keys())]
 
 
 def settings_or_exit() -> Settings:

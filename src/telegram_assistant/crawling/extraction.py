@@ -122,11 +122,11 @@ def main() -> None:
         request = json.loads(line)
         body = sys.stdin.buffer.read(request["size"])
         try:
-            extracted = extract(body, request["charset"], request["url"])
+            extracted_page = extract(body, request["charset"], request["url"])
         except Exception:  # noqa: BLE001 -- one unreadable page must not stop the next
             sys.stdout.write("null\n")
         else:
-            sys.stdout.write(json.dumps(asdict(extracted)) + "\n")
+            sys.stdout.write(json.dumps(asdict(extracted_page)) + "\n")
         sys.stdout.flush()
 
 

@@ -89,15 +89,17 @@ class PageReader:
 
         answer = await self._fetcher.get(url, before=before)
         _refuse_errors(answer)
-        extracted = await self._readers.extract(answer)
-        if not extracted.needs_browser or self._render is None:
-            return _page(answer, extracted)
+        extracted_page = await self._readers.extract(answer)
+        if not extracted_page.needs_browser or self._render is None:
+            return _page(answer, extracted_page)
         try:
-            rendered = await self._render(answer)
-            return replace(_page(rendered, await self._readers.extract(rendered)), by_browser=True)
+            rendered_response = await self._render(answer)
+            return replace(
+                _page(rendered_response, await self._readers.extract(rendered_response)), by_browser=True
+            )
         except Unreadable as error:
             log.info("browser_could_not_read", why=str(error))
-            return replace(_page(answer, extracted), why=error.reason)
+            return replace(_page(answer, extracted_page), why=error.reason)
 
 
 def _too_slow(max_seconds: float) -> Reason:
@@ -123,18 +125,18 @@ def _refuse_errors(answer: FetchedResponse) -> None:
         )
 
 
-def _page(answer: FetchedResponse, extracted: Extracted) -> LinkedPage:
+def _page(answer: FetchedResponse, extracted_page: Extracted) -> LinkedPage:
     return LinkedPage(
         url=answer.target.url,
-        status=PageStatus.READ if extracted.text else PageStatus.EMPTY,
-        title=extracted.title,
-        author=extracted.author,
+        status=PageStatus.READ if extracted_page.text else PageStatus.EMPTY,
+        title=extracted_page.title,
+        author=extracted_page.author,
         published_at=None
-        if extracted.published_on is None
-        else datetime.fromisoformat(extracted.published_on).replace(tzinfo=UTC),
-        lang=extracted.lang,
-        text=extracted.text,
-        image_url=extracted.image_url,
-        canonical_url=extracted.canonical_url,
-        why=None if extracted.text else PAGE_EMPTY,
+        if extracted_page.published_on is None
+        else datetime.fromisoformat(extracted_page.published_on).replace(tzinfo=UTC),
+        lang=extracted_page.lang,
+        text=extracted_page.text,
+        image_url=extracted_page.image_url,
+        canonical_url=extracted_page.canonical_url,
+        why=None if extracted_page.text else PAGE_EMPTY,
     )

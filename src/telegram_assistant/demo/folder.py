@@ -221,12 +221,12 @@ def update_state(path: Path, **changes: object) -> None:
 
 def replace_file(path: Path, text: str) -> None:
     """Writes a file at once, so that nobody reads half of it, and for the owner's eyes only."""
-    written = path.with_name(path.name + UNFINISHED)
+    unfinished_file = path.with_name(path.name + UNFINISHED)
     with os.fdopen(
-        os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        os.open(unfinished_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
     ) as file:
         file.write(text)
-    written.rename(path)
+    unfinished_file.rename(path)
 
 
 @contextmanager

@@ -101,9 +101,15 @@ async def read_first_stories(app: App) -> None:
     await own.choices.save([entry.story.first.post_id for entry in stories[:SAVED_STORIES]])
     for favourite in stories[:1]:
         await interests.say(favourite.story.story_id, Feedback.MORE, stores=stores, interests=own.interests)
-    tenant, owner, now = await demo_tenant(app), await demo_owner(app), datetime.now(UTC)
+    tenant, owner_id, now = await demo_tenant(app), await demo_owner(app), datetime.now(UTC)
     await make_digest(
-        tenant.tenant_id, owner, now, stores=stores, own=own, now=now, language=terminal_language(os.environ)
+        tenant.tenant_id,
+        owner_id,
+        now,
+        stores=stores,
+        own=own,
+        now=now,
+        language=terminal_language(os.environ),
     )
 
 
@@ -122,11 +128,11 @@ async def go_on_after(reading: Awaitable[None]) -> None:
 
 async def _wait_for_stories(stores: TenantStores) -> tuple[ListedStory, ...]:
     """Waits until there are enough for a digest, but not for long."""
-    began = datetime.now(UTC)
+    began_at = datetime.now(UTC)
     while True:
         now = datetime.now(UTC)
         recent = await recent_stories(now - timedelta(days=1), stores=stores, now=now, limit=DIGEST_STORIES)
-        if len(recent.stories) >= DIGEST_STORIES or now - began > DIGEST_PATIENCE:
+        if len(recent.stories) >= DIGEST_STORIES or now - began_at > DIGEST_PATIENCE:
             return recent.stories
         await asyncio.sleep(10 * LOOK_SECONDS)
 

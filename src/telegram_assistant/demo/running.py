@@ -64,7 +64,7 @@ async def run_demo(
         with catch_signals() as stopping:
             async with ChildProcesses(folder, report_end=stopping.report_end) as children:
                 with suppress(DemoStopped):
-                    opened, telegram, background = await stopping.unless_stopped(
+                    opened_settings, telegram, background = await stopping.unless_stopped(
                         _start_processes(servers, folder, children, progress)
                     )
                     run_program = await asyncio.to_thread(_load_program)
@@ -74,7 +74,7 @@ async def run_demo(
                             environ,
                             options.host,
                             options.port,
-                            opened,
+                            opened_settings,
                             telegram,
                             background,
                             stopping,

@@ -106,11 +106,11 @@ def choose_servers(environ: Mapping[str, str]) -> DemoServers:
         )
     postgres, own_redis = _find_postgres(), shutil.which("redis-server") or shutil.which("valkey-server")
     if postgres is None or own_redis is None:
-        missing = ", ".join(
+        missing_names = ", ".join(
             name for name, server in (("PostgreSQL", postgres), ("Redis", own_redis)) if server is None
         )
         raise CannotStart(
-            Reason("demo_servers_missing", "the demo cannot find {missing}", missing=missing),
+            Reason("demo_servers_missing", "the demo cannot find {missing}", missing=missing_names),
             remedy=Reason(
                 "install_or_give", "{install}. Or: {give}", install=INSTALL_SERVERS, give=GIVE_SERVERS
             ),
@@ -182,8 +182,8 @@ async def _init_postgres(
     """Creates the data folder under another name first,
     so that an interrupted start leaves none that is half finished.
     """
-    unfinished, password_file = data_folder / "data.new", data_folder / "password"
-    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished_folder, password_file = data_folder / "data.new", data_folder / "password"
+    shutil.rmtree(unfinished_folder, ignore_errors=True)
     password_file.write_text(password, encoding="ascii")
     password_file.chmod(0o600)
     if programs.postgres_user:
@@ -191,7 +191,7 @@ async def _init_postgres(
     command = [
         str(programs.postgres_folder / "initdb"),
         "-D",
-        str(unfinished),
+        str(unfinished_folder),
         "-U",
         "postgres",
         "-A",
@@ -204,7 +204,7 @@ async def _init_postgres(
         Program("postgres", [*command, *options], user=programs.postgres_user, folder=data_folder)
     )
     password_file.unlink()
-    unfinished.rename(data_folder / "data")
+    unfinished_folder.rename(data_folder / "data")
 
 
 def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:

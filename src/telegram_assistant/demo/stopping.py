@@ -33,13 +33,13 @@ class Stopping:
 
     async def unless_stopped[T](self, work: Coroutine[None, None, T]) -> T:
         """The result of the work. If the demo must end before, cancels the work and raises DemoStopped."""
-        task, stopped = asyncio.create_task(work), asyncio.create_task(self.wait())
+        task, stop_task = asyncio.create_task(work), asyncio.create_task(self.wait())
         try:
-            await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, stop_task), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            stopped.cancel()
+            stop_task.cancel()
             task.cancel()
-            await asyncio.wait((task, stopped))
+            await asyncio.wait((task, stop_task))
         if task.cancelled():
             raise DemoStopped
         return task.result()

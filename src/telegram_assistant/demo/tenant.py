@@ -112,14 +112,14 @@ async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
     }
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
     account_ids = [account.account_id for account in await accounts.all() if account.tenant == tenant.name]
-    for number, demo_account in enumerate(ACCOUNTS):
+    for index, demo_account in enumerate(ACCOUNTS):
         session = await _login(telegram, demo_account, ids)
-        if number >= len(account_ids):
+        if index >= len(account_ids):
             await add_account(session, tenant.tenant_id, accounts=accounts, vault=vault)
             continue
-        sealed = vault.seal(session, account_id=account_ids[number])
-        await accounts.save_session(account_ids[number], key_id=sealed.key_id, session=sealed.content)
-        await accounts.set_state(account_ids[number], AccountState.ACTIVE)
+        sealed = vault.seal(session, account_id=account_ids[index])
+        await accounts.save_session(account_ids[index], key_id=sealed.key_id, session=sealed.content)
+        await accounts.set_state(account_ids[index], AccountState.ACTIVE)
 
 
 async def _login(telegram: SimulatedTelegram, account: DemoAccount, ids: Mapping[str, int]) -> str:
@@ -137,8 +137,10 @@ async def follow_folders(app: App) -> None:
     stores = app.tenant(tenant.tenant_id)
     if await app.system.folders.list_for_tenant(tenant.tenant_id):
         return
-    own = [account.account_id for account in await app.system.accounts.all() if account.tenant == tenant.name]
-    for account, account_id in zip(ACCOUNTS, own, strict=True):
+    own_account_ids = [
+        account.account_id for account in await app.system.accounts.all() if account.tenant == tenant.name
+    ]
+    for account, account_id in zip(ACCOUNTS, own_account_ids, strict=True):
         await follow_folder(
             account.folder,
             tenant=tenant,
@@ -174,10 +176,10 @@ async def wait_for_channels(app: App) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def wait_for_first(listed: str, *, port: int, key: str) -> None:
+async def wait_for_first(listed_text: str, *, port: int, key: str) -> None:
     """Waits until the API lists one of these (`feed`, `stories`), as it would answer anybody."""
     while not await asyncio.to_thread(  # noqa: ASYNC110 -- asks from outside
-        _lists_any, f"{listed}?limit=1", port, key
+        _lists_any, f"{listed_text}?limit=1", port, key
     ):
         await asyncio.sleep(LOOK_SECONDS)
 

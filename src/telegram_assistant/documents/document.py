@@ -75,7 +75,7 @@ def number_references(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[s
         for span in part.spans:
             if span.link and not span.text:
                 links.setdefault(span.link, len(links) + 1)
-    written = tuple(
+    written_blocks = tuple(
         Block(
             item_block.kind,
             tuple(
@@ -85,4 +85,4 @@ def number_references(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[s
         )
         for item_block in item
     )
-    return written, tuple(links)
+    return written_blocks, tuple(links)

@@ -23,11 +23,11 @@ def escape_text(text: str, *, is_line_start: bool = True) -> str:
 
     `is_line_start`: nothing stands before it.
     """
-    escaped = _MARKS.sub(r"\\\g<0>", "\n".join(text.splitlines()) if text.strip() else text)
+    escaped_text = _MARKS.sub(r"\\\g<0>", "\n".join(text.splitlines()) if text.strip() else text)
     if is_line_start:
-        return _LINE_STARTS.sub(_escape_line_start, escaped)
-    first_line, newline, others = escaped.partition("\n")
-    return first_line + newline + _LINE_STARTS.sub(_escape_line_start, others)
+        return _LINE_STARTS.sub(_escape_line_start, escaped_text)
+    first_line, newline, later_lines = escaped_text.partition("\n")
+    return first_line + newline + _LINE_STARTS.sub(_escape_line_start, later_lines)
 
 
 def write_markdown(document: Document) -> str:

@@ -36,12 +36,14 @@ def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[s
     """
     messages: list[str] = []
     for item in items_of(document):
-        written, _ = number_references(item)
-        item_text = BETWEEN_BLOCKS.join(map(_write_block, written))
+        numbered_item, _ = number_references(item)
+        item_text = BETWEEN_BLOCKS.join(map(_write_block, numbered_item))
         parts = (
             [item_text]
             if _units(item_text) <= max_units
-            else list(_pack((part for block in written for part in _divide(block, max_units)), max_units))
+            else list(
+                _pack((part for block in numbered_item for part in _divide(block, max_units)), max_units)
+            )
         )
         if messages and _units(longer_message := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
             messages[-1] = longer_message

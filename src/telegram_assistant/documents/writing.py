@@ -49,15 +49,15 @@ def write_html(document: Document, *, language: str) -> str:
 def write_fragment(document: Document) -> str:
     """As a part of a page that others show: without styles, everything is escaped."""
     return "\n".join(
-        _tag(written, is_styled=False)
+        _tag(written_block, is_styled=False)
         for item in items_of(document)
-        for written in number_references(item)[0]
+        for written_block in number_references(item)[0]
     )
 
 
 def _plain_item(item: tuple[Block, ...]) -> str:
-    written, links = number_references(item)
-    lines = [_plain_block(block) for block in written]
+    numbered_item, links = number_references(item)
+    lines = [_plain_block(block) for block in numbered_item]
     return "\n".join((*lines, *(f"[{number}] {link}" for number, link in enumerate(links, start=1))))
 
 

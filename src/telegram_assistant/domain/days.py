@@ -22,12 +22,12 @@ _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 def days_in(text: str, today: date) -> tuple[date, date]:
     """The first and the last day of the written period. Raises Rejected if it is no date."""
     try:
-        first_day, last = _span(text.lower(), today)
+        first_day, last_day = _span(text.lower(), today)
     except ValueError as error:
         raise Rejected(
             Reason("not_a_date", "{text!r} is not a date; write {how}", text=text, how=HOW_TO_WRITE)
         ) from error
-    if first_day.year < FIRST_YEAR or last.year > LAST_YEAR:
+    if first_day.year < FIRST_YEAR or last_day.year > LAST_YEAR:
         raise Rejected(
             Reason(
                 "date_out_of_range",
@@ -36,7 +36,7 @@ def days_in(text: str, today: date) -> tuple[date, date]:
                 how=HOW_TO_WRITE,
             )
         )
-    return first_day, last
+    return first_day, last_day
 
 
 def _span(text: str, today: date) -> tuple[date, date]:
@@ -46,8 +46,8 @@ def _span(text: str, today: date) -> tuple[date, date]:
         return _one(today - timedelta(days=1))
     if ago := _AGO.fullmatch(text):
         return _one(today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1)))
-    if dotted := _DOTTED.fullmatch(text):
-        return _one(date(int(dotted[3]), int(dotted[2]), int(dotted[1])))
+    if dotted_match := _DOTTED.fullmatch(text):
+        return _one(date(int(dotted_match[3]), int(dotted_match[2]), int(dotted_match[1])))
     iso = _ISO.fullmatch(text)
     if iso is None:
         raise ValueError(text)

@@ -183,12 +183,12 @@ class GraphScope:
 
     async def places(self, only: Collection[ChannelId] | None = None) -> "Places":
         """The channels that the tenant follows, or those of `only` that it does."""
-        followed = (
+        followed_channels = (
             await self.stores.followed.channels()
             if only is None
             else (await self.stores.followed.some(only)).values()
         )
-        return Places({channel.channel_id: channel for channel in followed if channel.active})
+        return Places({channel.channel_id: channel for channel in followed_channels if channel.active})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +205,14 @@ class Places:
             else GraphChannel(channel_id, channel.title, is_followed=True)
         )
 
-    def name_channel(self, shared: SharedItem) -> SharedItem:
+    def name_channel(self, shared_item: SharedItem) -> SharedItem:
         """Replaces a channel's id by its title if the tenant follows it."""
-        channel = self.channel_of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
-        return shared if channel is None or not channel.title else SharedItem(shared.kind, channel.title)
+        channel = self.channel_of(ChannelId(int(shared_item.what))) if shared_item.kind == "channel" else None
+        return (
+            shared_item
+            if channel is None or not channel.title
+            else SharedItem(shared_item.kind, channel.title)
+        )
 
     def posts_of(self, appearances: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
@@ -228,7 +232,7 @@ async def who_forwards(
 ) -> ForwardingChannels:
     """Returns forwards between all channels, or only those by or from one channel."""
     forwardings, by = await scope.either(
-        lambda engine: engine.forwardings(since=scope.since, of=channel_id, limit=limit)
+        lambda engine: engine.forwardings(since=scope.since, of_channel_id=channel_id, limit=limit)
     )
     places = await scope.places(
         {number for forwarding in forwardings for number in (forwarding.channel_id, forwarding.source_id)}
@@ -260,13 +264,13 @@ async def find_neighbours(
     try:
         graph = await scope.questions()
         forwardings, neighbours = await asyncio.gather(
-            graph.forwardings(since=scope.since, of=channel_id, limit=max_forwards),
+            graph.forwardings(since=scope.since, of_channel_id=channel_id, limit=max_forwards),
             graph.similar(channel_id, since=scope.since, limit=max_similar),
         )
     except (Busy, Missing) as error:
         why_none = error.reason
         forwardings = await scope.stores.forwards.forwardings(
-            since=scope.since, of=channel_id, limit=max_forwards
+            since=scope.since, of_channel_id=channel_id, limit=max_forwards
         )
     places = await scope.places(
         {channel_id}
@@ -287,16 +291,16 @@ async def trace_spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) 
     """
     stored_post = await scope.stores.feed.post(post_id)
     source = stored_post.post.forwarded_from if stored_post is not None else None
-    origin = (
+    origin_post_id = (
         PostId(source.channel_id, source.message_id)
         if source is not None and source.message_id is not None
         else post_id
     )
     appearances, answered_by = await scope.either(
-        lambda engine: engine.list_forwards(origin, since=scope.since, limit=limit)
+        lambda engine: engine.list_forwards(origin_post_id, since=scope.since, limit=limit)
     )
     places = await scope.places()
-    original = places.posts_of(await scope.stores.forwards.appearances([origin]))
+    original = places.posts_of(await scope.stores.forwards.appearances([origin_post_id]))
     forwards = places.posts_of(appearances)
     if stored_post is None and not (original or forwards):
         raise Missing(
@@ -307,8 +311,8 @@ async def trace_spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) 
             )
         )
     return Spread(
-        origin,
-        places.channel_of(origin.channel_id),
+        origin_post_id,
+        places.channel_of(origin_post_id.channel_id),
         scope.since,
         answered_by,
         next(iter(original), None),
@@ -363,7 +367,11 @@ def _not_followed(channel_id: ChannelId) -> Reason:
 
 
 def _channels_in(neighbour: Likeness) -> set[ChannelId]:
-    shared_ids = {ChannelId(int(shared.what)) for shared in neighbour.examples if shared.kind == "channel"}
+    shared_ids = {
+        ChannelId(int(shared_item.what))
+        for shared_item in neighbour.examples
+        if shared_item.kind == "channel"
+    }
     return {neighbour.channel_id, *shared_ids}
 
 

@@ -51,9 +51,11 @@ class GraphIndex:
                 if versions.get(post_id) != (states[post_id].version if post_id in states else None)
             ]
 
-    async def _put(self, contributions: list[Contribution], gone: list[PostId], into: int | None) -> None:
+    async def _put(
+        self, contributions: list[Contribution], deleted_ids: list[PostId], into: int | None
+    ) -> None:
         try:
-            await self.graph.write(contributions, gone, into=into)
+            await self.graph.write(contributions, deleted_ids, into=into)
         except Busy:
             self._away_since = self._clock() if self._away_since is None else self._away_since
             raise

@@ -43,12 +43,14 @@ class GraphQuestions:
         self._graph = graph
         self._visible = visible
 
-    async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
+    async def forwardings(
+        self, *, since: date, of_channel_id: ChannelId | None, limit: int
+    ) -> tuple[Forwarding, ...]:
         """Pairs of channels, the most forwards first; `of` matches either side."""
         channels = [
             {"id": channel_id, "since": day.isoformat()} for channel_id, day in self._since(since).items()
         ]
-        rows = await self._graph.ask(FORWARDINGS, channels=channels, of=of, limit=limit)
+        rows = await self._graph.ask(FORWARDINGS, channels=channels, of=of_channel_id, limit=limit)
         return tuple(
             Forwarding(
                 ChannelId(row["channel"]),
@@ -60,13 +62,15 @@ class GraphQuestions:
             for row in rows
         )
 
-    async def list_forwards(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
+    async def list_forwards(
+        self, origin_post_id: PostId, *, since: date, limit: int
+    ) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
         moments = {
             str(channel_id): micros(datetime.combine(day, time.min, UTC))
             for channel_id, day in self._since(since).items()
         }
-        rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), since=moments, limit=limit)
+        rows = await self._graph.ask(FORWARDS_OF, origin=str(origin_post_id.uuid), since=moments, limit=limit)
         return tuple(Appearance(_post(row["channel"], row["message"]), moment(row["at"])) for row in rows)
 
     async def links_to(self, url: str, *, since: date) -> tuple[PostId, ...]:
@@ -105,8 +109,8 @@ class GraphQuestions:
         """The day from which the tenant sees each channel."""
         since_by_channel = self._visible.since
         return {
-            channel: max(since, since_by_channel.get(channel, since))
-            for channel in sorted(self._visible.channels)
+            channel_id: max(since, since_by_channel.get(channel_id, since))
+            for channel_id in sorted(self._visible.channels)
         }
 
     def _days(self, since: date) -> dict[str, str]:

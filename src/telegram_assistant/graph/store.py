@@ -66,23 +66,33 @@ class Graph:
     # --- writing ---
 
     async def write(
-        self, contributions: Sequence[Contribution], gone: Sequence[PostId] = (), *, into: int | None = None
+        self,
+        contributions: Sequence[Contribution],
+        deleted_post_ids: Sequence[PostId] = (),
+        *,
+        into: int | None = None,
     ) -> None:
         """Writes these posts and removes those that are gone, in one generation or in all."""
         rows = rows_of(contributions)
-        rows["posts"] += [{"id": str(post_id.uuid)} for post_id in gone]
-        gone_rows = [{"channel": post_id.channel_id, "message": post_id.message_id} for post_id in gone]
+        rows["posts"] += [{"id": str(post_id.uuid)} for post_id in deleted_post_ids]
+        gone_rows = [
+            {"channel": post_id.channel_id, "message": post_id.message_id} for post_id in deleted_post_ids
+        ]
 
         async def work(run: RunStatement) -> None:
             for number in await self._lock_generations(run):
                 if into in {None, number}:
-                    uncounted = (
+                    uncounted_day_rows = (
                         list(uncounted_days(await run(self._cypher(COUNTED, number), rows=gone_rows)))
                         if gone_rows
                         else []
                     )
                     await self._put(
-                        {**rows, "days": rows["days"] + uncounted, "empty": rows["empty"] + uncounted},
+                        {
+                            **rows,
+                            "days": rows["days"] + uncounted_day_rows,
+                            "empty": rows["empty"] + uncounted_day_rows,
+                        },
                         run,
                         number,
                     )

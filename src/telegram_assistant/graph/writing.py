@@ -31,8 +31,8 @@ def rows_of(contributions: Sequence[Contribution]) -> Rows:
     days: dict[str, list[Contribution]] = defaultdict(list)
     for contribution in contributions:
         days[day_key(contribution)].append(contribution)
-    counted = [contribution for contribution in contributions if contribution.is_counted]
-    linked = [contribution for contribution in contributions if contribution.has_node]
+    counted_contributions = [contribution for contribution in contributions if contribution.is_counted]
+    linked_contributions = [contribution for contribution in contributions if contribution.has_node]
     rows: Rows = {
         "days": [
             {
@@ -50,30 +50,34 @@ def rows_of(contributions: Sequence[Contribution]) -> Rows:
         ],
         "forwards": _edges(
             ((day_key(contribution), str(contribution.source)), contribution)
-            for contribution in counted
+            for contribution in counted_contributions
             if contribution.source
         ),
         "links": _edges(
             ((day_key(contribution), page), contribution)
-            for contribution in counted
+            for contribution in counted_contributions
             for page in contribution.pages
         ),
         "names": _edges(
             ((day_key(contribution), f"{name.kind}|{name.text}", sight.value), contribution)
-            for contribution in counted
+            for contribution in counted_contributions
             for sight, name in contribution.names
         ),
         "tags": _edges(
             ((day_key(contribution), tag, sight.value), contribution)
-            for contribution in counted
+            for contribution in counted_contributions
             for sight, tag in contribution.tags
         ),
         "posts": [{"id": str(contribution.post_id.uuid)} for contribution in contributions],
         "forwarded": [
-            _link(contribution, contribution.origin) for contribution in linked if contribution.origin
+            _link(contribution, contribution.origin)
+            for contribution in linked_contributions
+            if contribution.origin
         ],
         "replying": [
-            _link(contribution, contribution.reply_to) for contribution in linked if contribution.reply_to
+            _link(contribution, contribution.reply_to)
+            for contribution in linked_contributions
+            if contribution.reply_to
         ],
     }
     rows["full"] = [row for row in rows["days"] if row["kept"]]
@@ -85,9 +89,9 @@ def day_key(contribution: Contribution) -> str:
     return f"{contribution.post_id.channel_id}/{contribution.day.isoformat()}"
 
 
-def _edges(keyed: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
+def _edges(keyed_contributions: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
     edges: Edges = defaultdict(list)
-    for key, contribution in keyed:
+    for key, contribution in keyed_contributions:
         edges[key].append(contribution.post_id.message_id)
     return [
         {"day": day, "target": target, "sight": "".join(sight), "posts": posts}
@@ -95,20 +99,20 @@ def _edges(keyed: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
     ]
 
 
-def _link(contribution: Contribution, target: PostId) -> Row:
-    post = contribution.post_id
+def _link(contribution: Contribution, target_post_id: PostId) -> Row:
+    post_id = contribution.post_id
     return {
-        "id": str(post.uuid),
-        "channel": post.channel_id,
-        "message": post.message_id,
+        "id": str(post_id.uuid),
+        "channel": post_id.channel_id,
+        "message": post_id.message_id,
         "at": micros(contribution.posted_at),
-        "to": str(target.uuid),
+        "to": str(target_post_id.uuid),
     }
 
 
-def uncounted_days(gone: Sequence[Row]) -> Iterator[Row]:
+def uncounted_days(deleted_rows: Sequence[Row]) -> Iterator[Row]:
     """Rows of the days that count a deleted post."""
-    for row in gone:
+    for row in deleted_rows:
         yield {"key": row["key"], "touched": [row["message"]]}
 
 

@@ -37,14 +37,14 @@ class UseAccount(Protocol):
     """
 
     def __call__(
-        self, held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event
+        self, held_account: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event
     ) -> Awaitable[None]: ...
 
 
 class LogOutAccount(Protocol):
     """Ends the session of an account at Telegram."""
 
-    def __call__(self, held: HeldAccount, session: str, lease: Lease) -> Awaitable[None]: ...
+    def __call__(self, held_account: HeldAccount, session: str, lease: Lease) -> Awaitable[None]: ...
 
 
 async def adopt_session_string(
@@ -139,17 +139,21 @@ class Holder:
         for account_id in list(self._unreleased):
             await self._accounts.release(self._owner, account_id)
             self._unreleased.discard(account_id)
-        begun = time.monotonic()
-        for held in await self._accounts.take(self._owner):
-            lease = self._leases[held.account_id] = Lease(begun=begun)
-            self._tasks[held.account_id] = asyncio.create_task(self._work(held, lease, stopping))
+        begun_at = time.monotonic()
+        for held_account in await self._accounts.take(self._owner):
+            lease = self._leases[held_account.account_id] = Lease(begun_at=begun_at)
+            self._tasks[held_account.account_id] = asyncio.create_task(
+                self._work(held_account, lease, stopping)
+            )
 
     async def _renew(self) -> None:
-        begun = time.monotonic()
-        renewed = await self._accounts.renew(self._owner, self._leases.keys())
-        for account_id in renewed:
-            self._leases[account_id].extend(begun)
-        await self._release([account_id for account_id in self._tasks if account_id not in renewed])
+        begun_at = time.monotonic()
+        renewed_account_ids = await self._accounts.renew(self._owner, self._leases.keys())
+        for account_id in renewed_account_ids:
+            self._leases[account_id].extend(begun_at)
+        await self._release(
+            [account_id for account_id in self._tasks if account_id not in renewed_account_ids]
+        )
 
     async def _finish(self) -> None:
         """Wait for the tasks, which are stopping.
@@ -178,20 +182,20 @@ class Holder:
                     why=f"{busy}; it is released later, or runs out by itself",
                 )
 
-    async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
-        account_id = held.account_id
+    async def _work(self, held_account: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
+        account_id = held_account.account_id
         outage = self._account_outages.setdefault(
             account_id, OutageLog(f"account {account_id}", account_id=account_id)
         )
         recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, outage.log_recovery)
         try:
-            session = await self._open_session(held)
-            if held.state is AccountState.LOGGING_OUT:
-                await self._leave(held, session, lease)
+            session = await self._open_session(held_account)
+            if held_account.state is AccountState.LOGGING_OUT:
+                await self._leave(held_account, session, lease)
                 await self._accounts.forget_session(account_id, AccountState.LOGGED_OUT, LOGGED_OUT)
                 log.info("account_logged_out", account_id=account_id)
             else:
-                await self._use(held, session, lease, stopping)
+                await self._use(held_account, session, lease, stopping)
         except AccountRefused as error:
             await self._park(account_id, error.state, error.reason)
         except CannotStart as error:
@@ -205,25 +209,25 @@ class Holder:
         finally:
             recovery.cancel()
 
-    async def _open_session(self, held: HeldAccount) -> str:
-        sealed = Sealed(held.key_id, held.session)
-        session = self._vault.open(sealed, account_id=held.account_id)
+    async def _open_session(self, held_account: HeldAccount) -> str:
+        sealed = Sealed(held_account.key_id, held_account.session)
+        session = self._vault.open(sealed, account_id=held_account.account_id)
         if self._vault.is_outdated(sealed):
-            resealed = self._vault.seal(session, account_id=held.account_id)
+            resealed_session = self._vault.seal(session, account_id=held_account.account_id)
             await self._accounts.save_session(
-                held.account_id, key_id=resealed.key_id, session=resealed.content
+                held_account.account_id, key_id=resealed_session.key_id, session=resealed_session.content
             )
         return session
 
-    async def _park(self, account_id: AccountId, state: AccountState, why: Reason) -> None:
+    async def _park(self, account_id: AccountId, state: AccountState, reason: Reason) -> None:
         """Set a state and a reason for a person to see.
 
         Retries until it is saved, because nothing else is tried with the account.
         """
-        log.warning("account_parked", account_id=account_id, state=state.value, why=str(why))
+        log.warning("account_parked", account_id=account_id, state=state.value, why=str(reason))
         while True:
             try:
-                await self._accounts.set_state(account_id, state, why)
+                await self._accounts.set_state(account_id, state, reason)
             except Busy as busy:
                 await asyncio.sleep(busy.retry_after_seconds)
             else:

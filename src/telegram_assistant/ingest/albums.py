@@ -18,11 +18,11 @@ async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callab
     outage = OutageLog(PART)
     while not stopping.is_set():
         try:
-            closed = await albums.close(clock())
+            closed_count = await albums.close(clock())
             await albums.announce_overdue(clock())
             outage.log_recovery()
         except Busy as busy:
             outage.log_failure(busy)
-            closed = 0
-        if not closed:
+            closed_count = 0
+        if not closed_count:
             await sleep_unless(stopping, LOOK_SECONDS)

@@ -138,7 +138,7 @@ class ChannelResolver:
     async def serve(self, request: ClaimedRequest) -> None:
         """Answer a request, or put it back if its kind has to wait. Channels found so far are kept."""
         try:
-            resolved = await self._resolve(request)
+            resolved_channel = await self._resolve(request)
         except Rejected as error:
             await self._queue.answer(request.request_id, RequestState.FAILED, error.reason)
             return
@@ -148,19 +148,19 @@ class ChannelResolver:
             return
         await self._planning.give_accounts()
         if request.kind is RequestKind.ACCESS:
-            await self._planning.make_due_for(self._account_id, resolved.channels[0].channel_id)
+            await self._planning.make_due_for(self._account_id, resolved_channel.channels[0].channel_id)
         await self._queue.answer(
             request.request_id,
             RequestState.DONE,
-            resolved.words,
-            channel_id=resolved.only_channel_id,
-            was_followed=resolved.was_followed,
+            resolved_channel.words,
+            channel_id=resolved_channel.only_channel_id,
+            was_followed=resolved_channel.was_followed,
         )
         log.info(
             "request_served",
             request_id=str(request.request_id),
             kind=request.kind.value,
-            channels=len(resolved.channels),
+            channels=len(resolved_channel.channels),
         )
 
     def _block(self, kind: RequestKind, seconds: float) -> None:
@@ -187,9 +187,10 @@ class ChannelResolver:
             case RequestKind.DIALOGS:
                 return await self._resolve_joined(request)
             case RequestKind.LIST:
-                shared = await self._reader.load_shared_folder(request.reference)
+                shared_listing = await self._reader.load_shared_folder(request.reference)
                 return replace(
-                    await self._follow(request, shared.channels), left_out=_describe_left_out(shared)
+                    await self._follow(request, shared_listing.channels),
+                    left_out=_describe_left_out(shared_listing),
                 )
             case RequestKind.FOLDER:
                 listing = await self.folders.begin(request)
@@ -210,23 +211,23 @@ class ChannelResolver:
         A stored name needs no look-up, but takes as long as one, so that no tenant learns what others follow.
         """
         await self._wait_for_turn()
-        begun = self._waits.now()
-        stored = await self._channels.find_by_username(request.reference)
+        begun_at = self._waits.now()
+        stored_channel = await self._channels.find_by_username(request.reference)
         looked_up = (
             None
-            if stored is not None and not stored.is_private
+            if stored_channel is not None and not stored_channel.is_private
             else await self._reader.resolve(request.reference)
         )
-        await self._waits.sleep(max(0.0, begun + LOOK_UP_SECONDS - self._waits.now()))
+        await self._waits.sleep(max(0.0, begun_at + LOOK_UP_SECONDS - self._waits.now()))
         if looked_up is not None:
             return await self._follow(request, [looked_up])
-        assert stored is not None  # otherwise it was looked up
-        is_new = await self._subscribe(request, stored.channel_id)
-        return Resolved([stored], was_followed=not is_new)
+        assert stored_channel is not None  # otherwise it was looked up
+        is_new = await self._subscribe(request, stored_channel.channel_id)
+        return Resolved([stored_channel], was_followed=not is_new)
 
     async def _wait_for_turn(self) -> None:
-        while (wait := self._names.seconds_until(self._waits.now(), Cost())) > 0:
-            await self._waits.sleep(wait)
+        while (wait_seconds := self._names.seconds_until(self._waits.now(), Cost())) > 0:
+            await self._waits.sleep(wait_seconds)
         self._names = self._names.take(self._waits.now(), Cost())
 
     async def _resolve_joined(self, request: ClaimedRequest) -> Resolved:
@@ -272,12 +273,14 @@ class ChannelResolver:
 def _describe_left_out(listing: Listing) -> Reason | None:
     """Describe which chats are not followed."""
     groups = Reason("groups_left_out", "{count} group", "{count} groups", count=listing.groups)
-    closed = Reason(
+    closed_reason = Reason(
         "private_channels_left_out",
         "{count} private channel that the account has not joined",
         "{count} private channels that the account has not joined",
         count=listing.closed,
     )
     if listing.groups and listing.closed:
-        return Reason("groups_and_private_channels", "{groups}, {channels}", groups=groups, channels=closed)
-    return groups if listing.groups else closed if listing.closed else None
+        return Reason(
+            "groups_and_private_channels", "{groups}, {channels}", groups=groups, channels=closed_reason
+        )
+    return groups if listing.groups else closed_reason if listing.closed else None

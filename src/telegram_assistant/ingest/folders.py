@@ -66,14 +66,14 @@ class FolderFollower:
                 )
             )
         assert request.tenant_id is not None  # only requests for access have no tenant
-        followed = await self._folders.follow(
+        followed_folder = await self._folders.follow(
             request.tenant_id,
             self._account_id,
             number=folder.number,
             title=folder.title,
             subscription=request.subscription,
         )
-        return await self._compare(followed, folder)
+        return await self._compare(followed_folder, folder)
 
     async def check_due(self) -> int:
         """Compare the due folders with Telegram's, and return their number.
@@ -84,17 +84,17 @@ class FolderFollower:
         if not due_folders:
             return 0
         present = {folder.number: folder for folder in await self._reader.folders()}
-        for followed in due_folders:
-            folder = present.get(followed.number)
+        for followed_folder in due_folders:
+            folder = present.get(followed_folder.number)
             if folder is None:
                 await self._folders.settle(
-                    followed, title=followed.title, trouble=GONE, again_after=LOOK_EVERY
+                    followed_folder, title=followed_folder.title, trouble=GONE, again_after=LOOK_EVERY
                 )
             else:
-                await self._compare(followed, folder)
+                await self._compare(followed_folder, folder)
         return len(due_folders)
 
-    async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
+    async def _compare(self, followed_folder: FollowedFolder, folder: TelegramFolder) -> Listing:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
         joined_channels = await self._load_joined() if folder.has_all_channels else {}
         chat_by_id = {chat.channel_id: chat for chat in folder.chats} | {
@@ -102,7 +102,7 @@ class FolderFollower:
             for channel_id, channel in joined_channels.items()
             if channel_id not in folder.without
         }
-        former_ids = await self._folders.members(followed.folder_id)
+        former_ids = await self._folders.members(followed_folder.folder_id)
         new_chats = [chat for channel_id, chat in chat_by_id.items() if channel_id not in former_ids]
         listing = await self._reader.look_up(
             [chat for chat in new_chats if chat.channel_id not in joined_channels]
@@ -120,17 +120,17 @@ class FolderFollower:
                 read_at=self._clock(),
             )
         changed_channels = await self._folders.change(
-            followed,
+            followed_folder,
             put_in=[chat.channel_id for chat in new_chats],
             readable=[channel.channel.channel_id for channel in channels],
             taken_out=former_ids - chat_by_id.keys(),
         )
-        await self._folders.settle(followed, title=folder.title, trouble=None, again_after=LOOK_EVERY)
+        await self._folders.settle(followed_folder, title=folder.title, trouble=None, again_after=LOOK_EVERY)
         if changed_channels:
             await self._planning.give_accounts()
             log.info(
                 "folder_followed",
-                folder_id=followed.folder_id,
+                folder_id=followed_folder.folder_id,
                 account_id=self._account_id,
                 changed=changed_channels,
             )

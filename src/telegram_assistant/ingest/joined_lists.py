@@ -44,9 +44,9 @@ class JoinedLists:
         cursor = parse_cursor(request.progress)
         while True:
             page, cursor = await self._reader.load_joined(cursor)
-            joined = [channel for channel in page if channel.joined]
+            joined_channels = [channel for channel in page if channel.joined]
             await self._listings.keep(
-                request.tenant_id, self._account_id, request.request_id, joined, at=self._clock()
+                request.tenant_id, self._account_id, request.request_id, joined_channels, at=self._clock()
             )
             if cursor is None:
                 return await self._listings.finish(request.tenant_id, self._account_id, request.request_id)

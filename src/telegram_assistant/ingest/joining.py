@@ -46,12 +46,12 @@ class Joiner:
         meter = meter_of(budget, (await self.limits.load_meters(self.account_id)).get(budget.method), now)
         if meter.blocked_seconds(now) or meter.seconds_until(now, Cost()):
             return None
-        chosen = await self._choose()
-        if chosen is None:
+        chosen_candidate = await self._choose()
+        if chosen_candidate is None:
             return None
         await self.limits.keep(self.account_id, budget.method, meter.take(now, Cost()).take_snapshot(now))
         try:
-            await self.reader.join_public(Readable(chosen.channel_id, chosen.access_hash))
+            await self.reader.join_public(Readable(chosen_candidate.channel_id, chosen_candidate.access_hash))
         except TooManyChannels as error:
             log.warning(
                 "no_place_to_join",
@@ -62,19 +62,22 @@ class Joiner:
             await self.limits.keep(self.account_id, budget.method, meter.block(now, DAY).take_snapshot(now))
             return None
         except Rejected as error:
-            self._refused.add(chosen.channel_id)
+            self._refused.add(chosen_candidate.channel_id)
             log.info(
-                "channel_not_joined", account_id=self.account_id, channel_id=chosen.channel_id, why=str(error)
+                "channel_not_joined",
+                account_id=self.account_id,
+                channel_id=chosen_candidate.channel_id,
+                why=str(error),
             )
             return None
-        await self.joins.note(self.account_id, chosen.channel_id)
+        await self.joins.note(self.account_id, chosen_candidate.channel_id)
         log.info(
             "channel_joined",
             account_id=self.account_id,
-            channel_id=chosen.channel_id,
-            posts_per_hour=round(chosen.posts_per_second * 3600, 1),
+            channel_id=chosen_candidate.channel_id,
+            posts_per_hour=round(chosen_candidate.posts_per_second * 3600, 1),
         )
-        return chosen.channel_id
+        return chosen_candidate.channel_id
 
     async def _choose(self) -> Candidate | None:
         candidates = [
@@ -82,8 +85,8 @@ class Joiner:
             for candidate in await self.joins.candidates(self.account_id, self.clock())
             if candidate.channel_id not in self._refused
         ]
-        joined = await self.joins.count(self.account_id)
-        if worth_joining(candidates, joined_count=joined, is_premium=True) is None:
+        joined_count = await self.joins.count(self.account_id)
+        if worth_joining(candidates, joined_count=joined_count, is_premium=True) is None:
             return None
         me = await whoami(self.reader.client)
-        return worth_joining(candidates, joined_count=joined, is_premium=me.is_premium)
+        return worth_joining(candidates, joined_count=joined_count, is_premium=me.is_premium)

@@ -70,8 +70,8 @@ class LoginWorker:
         try:
             while not stopping.is_set():
                 try:
-                    for claimed in await self._logins.take(self._owner):
-                        task = asyncio.create_task(self._serve(claimed))
+                    for claimed_login in await self._logins.take(self._owner):
+                        task = asyncio.create_task(self._serve(claimed_login))
                         login_tasks.add(task)
                         task.add_done_callback(login_tasks.discard)
                     self._health.report(PART, State.OK, f"serves {len(login_tasks)}")
@@ -83,14 +83,14 @@ class LoginWorker:
         finally:
             await cancel_and_wait(list(login_tasks))
 
-    async def _serve(self, claimed: ClaimedLogin) -> None:
+    async def _serve(self, claimed_login: ClaimedLogin) -> None:
         """Serve a login and record its result, whatever happens."""
         attempt_id, log_in = (
-            claimed.attempt_id,
-            self._by_qr_code if claimed.way is LoginWay.QR else self._by_phone,
+            claimed_login.attempt_id,
+            self._by_qr_code if claimed_login.way is LoginWay.QR else self._by_phone,
         )
         try:
-            account_id = await log_in(Questions(claimed, logins=self._logins))
+            account_id = await log_in(Questions(claimed_login, logins=self._logins))
         except asyncio.CancelledError:
             await self._finish(attempt_id, LoginState.FAILED, INTERRUPTED)
             raise
@@ -208,9 +208,9 @@ async def _until_scanned(login: LoginDialog, questions: "Questions") -> AccountP
 class Questions:
     """Asks the person of one login."""
 
-    def __init__(self, claimed: ClaimedLogin, *, logins: Logins) -> None:
-        self.attempt_id = claimed.attempt_id
-        self._door_key = claimed.door_key
+    def __init__(self, claimed_login: ClaimedLogin, *, logins: Logins) -> None:
+        self.attempt_id = claimed_login.attempt_id
+        self._door_key = claimed_login.door_key
         self._logins = logins
         self._receiver = AnswerReceiver()
         self._codes_shown = 0
@@ -228,8 +228,8 @@ class Questions:
                 )
             )
         self._codes_shown += 1
-        sealed = seal(link, self._door_key, question=f"{self.attempt_id}/{self._codes_shown}/shown")
-        await self._logins.show(self.attempt_id, self._codes_shown, sealed)
+        sealed_bytes = seal(link, self._door_key, question=f"{self.attempt_id}/{self._codes_shown}/shown")
+        await self._logins.show(self.attempt_id, self._codes_shown, sealed_bytes)
 
     async def require_open(self) -> None:
         """Raise Rejected if the person has left or the time is over."""
@@ -241,9 +241,9 @@ class Questions:
             self.attempt_id, state, public_key=self._receiver.public_key, error=mistake
         )
         take = partial(self._logins.take_answer, self.attempt_id)
-        while (sealed := await take()) is None:  # noqa: ASYNC110 -- another process answers
+        while (sealed_bytes := await take()) is None:  # noqa: ASYNC110 -- another process answers
             await asyncio.sleep(ANSWER_SECONDS)
-        return self._receiver.open(sealed, question=f"{self.attempt_id}/{number}").strip()
+        return self._receiver.open(sealed_bytes, question=f"{self.attempt_id}/{number}").strip()
 
     async def ask_until_right[T](self, state: LoginState, give: Callable[[str], Awaitable[T]]) -> T:
         mistake: Reason | None = None

@@ -91,25 +91,30 @@ class MediaFetcher:
             self._report_room(None)  # another process downloads now, or nobody
 
     async def _run(self) -> None:
-        failures = 0
+        failure_count = 0
         while not self._stopping.is_set():
             try:
-                idle = not await self.step()
-                failures = 0
+                is_idle = not await self.step()
+                failure_count = 0
                 self._outage.log_recovery()
                 self._report_room(None)
             except Busy as busy:
                 if isinstance(busy, NoRoom):
                     self._report_room(busy)
-                pause = busy.retry_after_seconds
+                pause_seconds = busy.retry_after_seconds
                 if not isinstance(
                     busy, Flooded
                 ):  # reconnect soon after a lost connection, then with growing pauses
-                    pause, failures = min(pause, FIRST_PAUSE_SECONDS * 2**failures), failures + 1
-                self._outage.log_failure(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
-                await sleep_unless(self._stopping, pause)
+                    pause_seconds, failure_count = (
+                        min(pause_seconds, FIRST_PAUSE_SECONDS * 2**failure_count),
+                        failure_count + 1,
+                    )
+                self._outage.log_failure(
+                    busy, is_routine=isinstance(busy, Flooded), seconds=round(pause_seconds)
+                )
+                await sleep_unless(self._stopping, pause_seconds)
             else:
-                await sleep_unless(self._stopping, IDLE_SECONDS if idle else 0.0)
+                await sleep_unless(self._stopping, IDLE_SECONDS if is_idle else 0.0)
 
     def _report_room(self, no_room: NoRoom | None) -> None:
         MEDIA_PAUSED.set(no_room is not None)
@@ -124,18 +129,18 @@ class MediaFetcher:
         """
         await self._require_room()
         await self._update_queue_metric()
-        jobs = await self._media.due(self._account_id, most=BATCH)
-        fetched, unreachable = set[tuple[int, bool]](), set[int]()
+        jobs = await self._media.due(self._account_id, max_jobs=BATCH)
+        fetched_keys, unreachable = set[tuple[int, bool]](), set[int]()
         for _, group in itertools.groupby(
             sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id
         ):
-            await self._fetch_some(list(group), fetched, unreachable)
+            await self._fetch_some(list(group), fetched_keys, unreachable)
         return bool(jobs)
 
     async def _require_room(self) -> None:
         """Files come last: they stop first, so that posts can be stored for as long as possible."""
-        if (why := await self._why_paused(0)) is not None:
-            raise NoRoom(why, retry_after_seconds=PAUSED_SECONDS)
+        if (reason := await self._why_paused(0)) is not None:
+            raise NoRoom(reason, retry_after_seconds=PAUSED_SECONDS)
 
     async def _update_queue_metric(self) -> None:
         if time.monotonic() - self._counted_at > COUNT_SECONDS:
@@ -143,7 +148,7 @@ class MediaFetcher:
             MEDIA_QUEUE.labels(self._account_id).set(await self._media.waiting(self._account_id))
 
     async def _fetch_some(
-        self, jobs: Sequence[MediaJob], fetched: set[tuple[int, bool]], unreachable: set[int]
+        self, jobs: Sequence[MediaJob], fetched_keys: set[tuple[int, bool]], unreachable: set[int]
     ) -> None:
         """Download files of one channel. A failure counts against the attempts of its own file and stops no
         other.
@@ -159,17 +164,17 @@ class MediaFetcher:
         for job in jobs:
             if self._stopping.is_set():
                 return
-            if (job.media_id, job.is_photo) not in fetched and _dc_of(job, locations) not in unreachable:
+            if (job.media_id, job.is_photo) not in fetched_keys and _dc_of(job, locations) not in unreachable:
                 await self._fetch_or_postpone(job, locations, unreachable)
-                fetched.add((job.media_id, job.is_photo))
-        waiting = [job for job in jobs if _dc_of(job, locations) in unreachable]
-        if waiting:
-            await self._media.postpone(waiting, DATA_CENTER_SILENT, seconds=RETRY_AFTER_SECONDS)
+                fetched_keys.add((job.media_id, job.is_photo))
+        waiting_jobs = [job for job in jobs if _dc_of(job, locations) in unreachable]
+        if waiting_jobs:
+            await self._media.postpone(waiting_jobs, DATA_CENTER_SILENT, seconds=RETRY_AFTER_SECONDS)
 
     async def _fetch_or_postpone(self, job: MediaJob, locations: Locations, unreachable: set[int]) -> None:
-        if (why := await self._why_paused(job.size_bytes)) is not None:
+        if (reason := await self._why_paused(job.size_bytes)) is not None:
             await self._require_room()  # there may be room for smaller files
-            await self._media.postpone([job], why, seconds=PAUSED_SECONDS)
+            await self._media.postpone([job], reason, seconds=PAUSED_SECONDS)
             return
         try:
             await self._fetch(job, locations)
@@ -207,31 +212,31 @@ class MediaFetcher:
         )
 
     async def _fetch(self, job: MediaJob, locations: Locations) -> None:
-        with self._spool.open_file(job.media_id, is_photo=job.is_photo) as spooled:
-            if spooled.size_bytes != job.size_bytes:
-                job = await self._download(job, spooled, locations)
-            if spooled.size_bytes == job.size_bytes:
-                await self._store(job, spooled)
+        with self._spool.open_file(job.media_id, is_photo=job.is_photo) as spooled_file:
+            if spooled_file.size_bytes != job.size_bytes:
+                job = await self._download(job, spooled_file, locations)
+            if spooled_file.size_bytes == job.size_bytes:
+                await self._store(job, spooled_file)
 
-    async def _download(self, job: MediaJob, spooled: Spooled, locations: Locations) -> MediaJob:
+    async def _download(self, job: MediaJob, spooled_file: Spooled, locations: Locations) -> MediaJob:
         """Download until the file is complete or the process stops.
 
         The size that Telegram reports now is the one that counts.
         """
         location = _location_of(job, locations)
-        job, part_size, renewals = (
+        job, part_size, renewal_count = (
             replace(job, size_bytes=location.size_bytes),
             part_bytes(location.size_bytes),
             0,
         )
-        spooled.truncate(min(spooled.size_bytes, location.size_bytes) // part_size * part_size)
-        self._spool.require_space(location.size_bytes - spooled.size_bytes)
-        while spooled.size_bytes < location.size_bytes and not self._stopping.is_set():
+        spooled_file.truncate(min(spooled_file.size_bytes, location.size_bytes) // part_size * part_size)
+        self._spool.require_space(location.size_bytes - spooled_file.size_bytes)
+        while spooled_file.size_bytes < location.size_bytes and not self._stopping.is_set():
             try:
-                part = await read_part(self._client, location, spooled.size_bytes)
+                part = await read_part(self._client, location, spooled_file.size_bytes)
             except ReferenceExpired as error:
-                renewals += 1
-                if renewals > MAX_RENEWALS:
+                renewal_count += 1
+                if renewal_count > MAX_RENEWALS:
                     raise Rejected(
                         Reason(
                             "file_reference_expires",
@@ -241,25 +246,25 @@ class MediaFetcher:
                 location = _location_of(job, await self._locate([job]))
                 continue
             MEDIA_BYTES.inc(len(part))
-            if len(part) != min(part_size, location.size_bytes - spooled.size_bytes):
-                spooled.truncate(0)
+            if len(part) != min(part_size, location.size_bytes - spooled_file.size_bytes):
+                spooled_file.truncate(0)
                 raise Rejected(
                     Reason("file_other_size", "Telegram sent a different number of bytes than announced")
                 )
-            spooled.append(part)
+            spooled_file.append(part)
         return job
 
-    async def _store(self, job: MediaJob, spooled: Spooled) -> None:
+    async def _store(self, job: MediaJob, spooled_file: Spooled) -> None:
         """Write the row before the file, so that the file is not taken for an orphan,
         and mark the job as stored after it.
         """
         if time.monotonic() < self._store_retry_at:
             await self._media.postpone([job], STORE_AWAY, seconds=self._store_retry_at - time.monotonic())
             return
-        sha256 = await asyncio.to_thread(spooled.sha256)
+        sha256 = await asyncio.to_thread(spooled_file.sha256)
         await self._media.reserve(sha256, job.size_bytes, job.mime)
         try:
-            await self._store_file(sha256, job.size_bytes, spooled.path)
+            await self._store_file(sha256, job.size_bytes, spooled_file.path)
         except Busy as busy:
             self._store_retry_at = time.monotonic() + busy.retry_after_seconds
             self._store_outage.log_failure(busy, seconds=busy.retry_after_seconds)
@@ -277,14 +282,14 @@ class MediaFetcher:
         if await self._files.load_size(sha256) != size_bytes:
             await self._files.put(sha256, path)
 
-    async def _fail(self, job: MediaJob, why: Reason) -> None:
-        if await self._media.fail(job, why):
+    async def _fail(self, job: MediaJob, reason: Reason) -> None:
+        if await self._media.fail(job, reason):
             self._spool.remove(job.media_id, is_photo=job.is_photo)
             log.warning(
                 "media_given_up",
                 channel_id=job.channel_id,
                 message_id=job.message_id,
-                why=str(why),
+                why=str(reason),
                 what_to_do="`tga media status` shows such files",
             )
 

@@ -65,13 +65,15 @@ def record_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) 
     if (
         run.inserted_count and run.channel.last_polled_at is not None
     ):  # posts found by a first poll were never expected to be fresh
-        stored = [post for post in run.newer_posts if post.message_id in run.new_ids]
-        _record_freshness(channel_id, run.channel.tier, stored, before=run.channel.newest_posted_at, now=now)
+        stored_posts = [post for post in run.newer_posts if post.message_id in run.new_ids]
+        _record_freshness(
+            channel_id, run.channel.tier, stored_posts, before=run.channel.newest_posted_at, now=now
+        )
 
 
-def record_pushed_posts(channel: ReadChannel, stored: Iterable[Post], *, now: datetime) -> None:
+def record_pushed_posts(channel: ReadChannel, stored_posts: Iterable[Post], *, now: datetime) -> None:
     """Record posts that Telegram pushed and that were stored."""
-    posts = list(stored)
+    posts = list(stored_posts)
     _record_newest(channel.channel_id, max((post.posted_at for post in posts), default=None))
     POSTS_PUSHED.inc(len(posts))
     _record_freshness(channel.channel_id, channel.tier, posts, before=channel.newest_posted_at, now=now)

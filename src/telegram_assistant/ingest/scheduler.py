@@ -195,9 +195,9 @@ class Scheduler:
         """Learn at which hours channels post: some channels at each tick, each channel about once a day."""
         counts = await self._planning.hours_posted(now, PROFILES_PER_TICK)
         if counts:
-            pooled = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
+            pooled_profile = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
             await self._planning.keep_profiles(
-                {channel_id: profile_of(hours, pooled) for channel_id, hours in counts.items()}, now
+                {channel_id: profile_of(hours, pooled_profile) for channel_id, hours in counts.items()}, now
             )
 
     async def _open_backfills(self) -> None:
@@ -209,9 +209,9 @@ class Scheduler:
 
     async def _forget_unfollowed(self) -> None:
         """Delete the marks of channels that nobody follows any more."""
-        unfollowed = await self._planning.list_unfollowed()
-        if unfollowed and await self._marks.forget(unfollowed):
-            await self._planning.take_accounts(unfollowed)
+        unfollowed_channel_ids = await self._planning.list_unfollowed()
+        if unfollowed_channel_ids and await self._marks.forget(unfollowed_channel_ids):
+            await self._planning.take_accounts(unfollowed_channel_ids)
 
 
 def _plan_of(load: Load) -> tuple[Load, float, float, float]:

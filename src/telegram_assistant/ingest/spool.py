@@ -108,7 +108,9 @@ class Spool:
     def tidy(self) -> int:
         """Remove files that nobody has touched for two days. Returns their number."""
         old_paths = [
-            path for path, _, touched in self._files() if time.time() - touched > FORGOTTEN_AFTER_SECONDS
+            path
+            for path, _, touched_at in self._files()
+            if time.time() - touched_at > FORGOTTEN_AFTER_SECONDS
         ]
         for path in old_paths:
             path.unlink(missing_ok=True)

@@ -46,10 +46,10 @@ class TelegramConnectionSettings:
         Raises CannotStart if a secret was sealed with a key that is not set.
         """
         changed_settings: dict[str, object] = {}
-        for name, sealed in (await self._secrets.all()).items():
+        for name, sealed_secret in (await self._secrets.all()).items():
             if name in self.from_environment:
                 continue
-            text = await self._open(name, sealed)
+            text = await self._open(name, sealed_secret)
             if name is TelegramSecret.APPLICATION:
                 application = load_application(text)
                 changed_settings |= {
@@ -86,9 +86,9 @@ class TelegramConnectionSettings:
                 outage.log_failure(busy)
             await sleep_unless(stopping, REPORTED_EVERY_SECONDS)
 
-    async def _open(self, name: TelegramSecret, sealed: SealedSecret) -> str:
-        text = self._vault.receiver(sealed.key_id).open(sealed.content, question=name.value)
-        if sealed.key_id != self._vault.key_id:
+    async def _open(self, name: TelegramSecret, sealed_secret: SealedSecret) -> str:
+        text = self._vault.receiver(sealed_secret.key_id).open(sealed_secret.content, question=name.value)
+        if sealed_secret.key_id != self._vault.key_id:
             content = seal(text, self._vault.receiver(self._vault.key_id).public_key, question=name.value)
-            await self._secrets.reseal(name, sealed, SealedSecret(self._vault.key_id, content))
+            await self._secrets.reseal(name, sealed_secret, SealedSecret(self._vault.key_id, content))
         return text

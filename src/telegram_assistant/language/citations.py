@@ -53,31 +53,33 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
     Posts in another alphabet than the sentence support nothing.
     """
     claim = parse_text(sentence)
-    cited = [
+    cited_posts = [
         (post_index, post)
         for post_index, post in enumerate(posts)
         if parse_text(post.text).is_cyrillic == claim.is_cyrillic
     ]
-    if not cited:
+    if not cited_posts:
         return CheckedSentence(
             "",
             Verdict.DROPPED,
             Reason("citation_language", "no cited post is in the language of the sentence"),
         )
-    evidence = Evidence(tuple(post for _, post in cited))
-    ranked = nearest_sentences(claim, evidence.posts)
-    places = tuple(cited[post_index][0] for post_index, _, _ in ranked)
-    if ranked and ranked[0][2].text.strip(" .!") == sentence.strip(" .!"):
-        return CheckedSentence(sentence, Verdict.SUPPORTED, None, places[:1])
+    evidence = Evidence(tuple(post for _, post in cited_posts))
+    ranked_sentences = nearest_sentences(claim, evidence.posts)
+    post_numbers = tuple(cited_posts[post_index][0] for post_index, _, _ in ranked_sentences)
+    if ranked_sentences and ranked_sentences[0][2].text.strip(" .!") == sentence.strip(" .!"):
+        return CheckedSentence(sentence, Verdict.SUPPORTED, None, post_numbers[:1])
     for veto in FACT_RULES:
         if (reason := veto(claim, evidence)) is not None:
             return CheckedSentence("", Verdict.DROPPED, reason)
     for objection in WORD_RULES:
         if (reason := objection(claim, evidence)) is not None:
-            if ranked and ranked[0][1] >= MIN_NEAREST:
-                return CheckedSentence(ranked[0][2].text, Verdict.REPLACED, reason, places[:1])
+            if ranked_sentences and ranked_sentences[0][1] >= MIN_NEAREST:
+                return CheckedSentence(
+                    ranked_sentences[0][2].text, Verdict.REPLACED, reason, post_numbers[:1]
+                )
             return CheckedSentence("", Verdict.DROPPED, reason)
-    supporting = list(dict.fromkeys(places[: count_supporting(ranked)]))
+    supporting = list(dict.fromkeys(post_numbers[: count_supporting(ranked_sentences)]))
     sufficient_places = (
         [
             post_index

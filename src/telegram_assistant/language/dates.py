@@ -92,8 +92,8 @@ class WrittenDate:
         if self.days_from_today is not None:
             return (posted_on + timedelta(days=self.days_from_today),)
         if self.weekday is not None:
-            last = posted_on - timedelta(days=(posted_on.weekday() - self.weekday) % DAYS_OF_WEEK)
-            return last, last + timedelta(days=DAYS_OF_WEEK)
+            last_day = posted_on - timedelta(days=(posted_on.weekday() - self.weekday) % DAYS_OF_WEEK)
+            return last_day, last_day + timedelta(days=DAYS_OF_WEEK)
         if self.month is not None and self.day is not None:
             years = (
                 (self.year,)
@@ -160,24 +160,26 @@ def relative_days_in(text: str, posted_on: date) -> tuple[RelativeDay, ...]:
     Without those beside which the text says the day itself, and those in a name: «Россия сегодня».
     """
     dates = dates_in(text)
-    written_days = {day for written in dates if written.day is not None for day in written.days(posted_on)}
+    written_days = {
+        day for written_date in dates if written_date.day is not None for day in written_date.days(posted_on)
+    }
     return tuple(
-        RelativeDay(written.start, written.end, day)
-        for written in dates
-        if written.days_from_today is not None and not _is_in_name(text, written)
-        for day in written.days(posted_on)
+        RelativeDay(written_date.start, written_date.end, day)
+        for written_date in dates
+        if written_date.days_from_today is not None and not _is_in_name(text, written_date)
+        for day in written_date.days(posted_on)
         if day not in written_days
     )
 
 
-def _is_in_name(text: str, written: WrittenDate) -> bool:
+def _is_in_name(text: str, written_date: WrittenDate) -> bool:
     """A short quotation, or a capital letter inside an English sentence: "USA Today"."""
-    opening = _OPENS_QUOTATION.search(text[: written.start])
-    closing = _CLOSES_QUOTATION.match(text, written.end)
+    opening = _OPENS_QUOTATION.search(text[: written_date.start])
+    closing = _CLOSES_QUOTATION.match(text, written_date.end)
     if opening is not None and closing is not None:
-        words = f"{opening[1]} {text[written.start : written.end]} {closing[1]}".split()
+        words = f"{opening[1]} {text[written_date.start : written_date.end]} {closing[1]}".split()
         return len(words) <= MAX_NAME_WORDS
-    return text[written.start].isupper() and text[: written.start].rstrip()[-1:].isalnum()
+    return text[written_date.start].isupper() and text[: written_date.start].rstrip()[-1:].isalnum()
 
 
 def _calendar(

@@ -69,11 +69,11 @@ def nearest_sentences(claim: ParsedText, posts: Sequence[CitedPost]) -> list[tup
             if len(sentence.words) >= MIN_SOURCE_WORDS and sentence.text[0] not in "#@"
         ]
         if sentences:
-            score, best = max(
+            score, best_sentence = max(
                 ((_likeness(claim, sentence), sentence) for sentence in sentences),
                 key=lambda scored: scored[0],
             )
-            nearest.append((post_index, score, best))
+            nearest.append((post_index, score, best_sentence))
     return sorted(nearest, key=lambda ranked: -ranked[1])
 
 
@@ -94,6 +94,10 @@ def shared_words(words: Sequence[ParsedWord], other: ParsedText) -> float:
     return sum(bool(word.readings & other.readings) for word in words) / len(words) if words else 0.0
 
 
-def count_supporting(ranked: Sequence[tuple[int, float, ParsedText]]) -> int:
+def count_supporting(ranked_sentences: Sequence[tuple[int, float, ParsedText]]) -> int:
     """How many of the ranked posts share nearly as many words as the best."""
-    return sum(score >= ranked[0][1] / 2 for _, score, _ in ranked) if ranked else 0
+    return (
+        sum(score >= ranked_sentences[0][1] / 2 for _, score, _ in ranked_sentences)
+        if ranked_sentences
+        else 0
+    )

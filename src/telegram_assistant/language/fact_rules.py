@@ -52,10 +52,10 @@ def _numbers(claim: ParsedText, evidence: Evidence) -> Reason | None:
             for other in evidence.quantities
             if (other.value, other.against) == (quantity.value, quantity.against)
         ]
-        written = claim.text[quantity.start : quantity.end]
+        number_text = claim.text[quantity.start : quantity.end]
         if not same_quantities:
             return Reason(
-                "citation_number", "the number {number!r} is in none of the cited posts", number=written
+                "citation_number", "the number {number!r} is in none of the cited posts", number=number_text
             )
         noun = noun_of(quantity)
         if (
@@ -67,7 +67,7 @@ def _numbers(claim: ParsedText, evidence: Evidence) -> Reason | None:
                 "citation_number_noun",
                 "the cited posts give another number for “{noun}” than {number!r}",
                 noun=quantity.noun,
-                number=written,
+                number=number_text,
             )
     return None
 
@@ -89,12 +89,12 @@ def _in_order(post: CitedPost, low: float, high: float) -> bool:
 
 
 def _names(claim: ParsedText, evidence: Evidence) -> Reason | None:
-    dated = [(date.start, date.end) for date in dates_in(claim.text)]
+    date_spans = [(date.start, date.end) for date in dates_in(claim.text)]
     for word in claim.words:
         if (
             not word.is_capitalised
             or not word.is_content
-            or any(start <= word.start < end for start, end in dated)
+            or any(start <= word.start < end for start, end in date_spans)
         ):
             continue
         if (not word.begins or may_be_name(word.text)) and not evidence.has(word):
@@ -102,10 +102,10 @@ def _names(claim: ParsedText, evidence: Evidence) -> Reason | None:
     for run in _name_runs(claim):
         if not any(_stands_together(run, post) for post in evidence.parsed):
             return _unknown_name(" ".join(word.text for word in run))
-    for quoted in quotations(claim.text):
-        words = parse_text(quoted).words
+    for quoted_text in quotations(claim.text):
+        words = parse_text(quoted_text).words
         if len(words) < QUOTED_WORDS and not all(evidence.has(word) for word in words if word.is_content):
-            return _unknown_name(quoted)
+            return _unknown_name(quoted_text)
     return None
 
 
@@ -173,8 +173,8 @@ def _quotations(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _contains(text: ParsedText, words: Sequence[ParsedWord]) -> bool:
-    sought = f" {' '.join(lemma(word.folded) for word in words)} "
-    return sought in f" {' '.join(lemma(word.folded) for word in text.words)} "
+    sought_text = f" {' '.join(lemma(word.folded) for word in words)} "
+    return sought_text in f" {' '.join(lemma(word.folded) for word in text.words)} "
 
 
 def _speakers(claim: ParsedText, evidence: Evidence) -> Reason | None:

@@ -104,8 +104,8 @@ def _names(text: str) -> _Said:
 
 def _pair_changes(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:
     """Pairs each value that is gone with a value that came, in their order."""
-    for old, new in zip_longest(_missing(before, after), _missing(after, before), fillvalue=""):
-        yield MeaningChange(kind, old, new)
+    for old_word, new_word in zip_longest(_missing(before, after), _missing(after, before), fillvalue=""):
+        yield MeaningChange(kind, old_word, new_word)
 
 
 def _single(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:
@@ -115,13 +115,13 @@ def _single(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningC
 
 def _missing(words: _Said, other: Iterable[tuple[str, str]]) -> list[str]:
     unmatched_counts = Counter(key for key, _ in other)
-    missing = []
-    for key, written in words:
+    missing_words = []
+    for key, written_word in words:
         if unmatched_counts[key]:
             unmatched_counts[key] -= 1
         else:
-            missing.append(written[:MAX_SHOWN])
-    return missing
+            missing_words.append(written_word[:MAX_SHOWN])
+    return missing_words
 
 
 def _spelling_change(before: str, after: str) -> MeaningChange | None:
@@ -130,16 +130,20 @@ def _spelling_change(before: str, after: str) -> MeaningChange | None:
     """
     if before.count("?") != after.count("?"):
         return None
-    old, new = ([*map(str, _WORD.findall(text))] for text in (before, after))
-    if not old or not new:
+    old_words, new_words = ([*map(str, _WORD.findall(text))] for text in (before, after))
+    if not old_words or not new_words:
         return None
-    if _fold("".join(old)) == _fold("".join(new)):
+    if _fold("".join(old_words)) == _fold("".join(new_words)):
         return MeaningChange(MeaningKind.SPELLING, "", "")
-    if len(old) != len(new):
+    if len(old_words) != len(new_words):
         return None
-    corrected = [pair for pair in zip(old, new, strict=True) if _fold(pair[0]) != _fold(pair[1])]
-    if len(corrected) <= MAX_CORRECTED and all(_is_corrected(*map(_fold, pair)) for pair in corrected):
-        return MeaningChange(MeaningKind.SPELLING, *corrected[0])
+    corrected_pairs = [
+        pair for pair in zip(old_words, new_words, strict=True) if _fold(pair[0]) != _fold(pair[1])
+    ]
+    if len(corrected_pairs) <= MAX_CORRECTED and all(
+        _is_corrected(*map(_fold, pair)) for pair in corrected_pairs
+    ):
+        return MeaningChange(MeaningKind.SPELLING, *corrected_pairs[0])
     return None
 
 
@@ -147,38 +151,46 @@ def _fold(word: str) -> str:
     return word.casefold().replace("ё", "е")
 
 
-def _is_corrected(old: str, new: str) -> bool:
+def _is_corrected(old_word: str, new_word: str) -> bool:
     """Whether one word is a misspelling of the other."""
-    letters = min(len(old), len(new))
-    if letters < MIN_LETTERS or not (old + new).isalpha() or max(len(old), len(new)) > MAX_WORD_CHARACTERS:
+    letters = min(len(old_word), len(new_word))
+    if (
+        letters < MIN_LETTERS
+        or not (old_word + new_word).isalpha()
+        or max(len(old_word), len(new_word)) > MAX_WORD_CHARACTERS
+    ):
         return False
-    if _distance(old, new) > (2 if letters >= MIN_TWICE_WRONG else 1):
+    if _distance(old_word, new_word) > (2 if letters >= MIN_TWICE_WRONG else 1):
         return False
     words = analyser()
-    if words is not None and not old.isascii() and not new.isascii():
-        return not words.word_is_known(old) and words.word_is_known(new)
-    return letters >= MIN_LATIN_LETTERS and _sounds_alike(old, new)
+    if words is not None and not old_word.isascii() and not new_word.isascii():
+        return not words.word_is_known(old_word) and words.word_is_known(new_word)
+    return letters >= MIN_LATIN_LETTERS and _sounds_alike(old_word, new_word)
 
 
-def _sounds_alike(old: str, new: str) -> bool:
+def _sounds_alike(old_word: str, new_word: str) -> bool:
     """Without a dictionary: only vowels within the word and doubled letters differ."""
-    return old[0] == new[0] and old[-1] == new[-1] and _skeleton(old) == _skeleton(new)
+    return (
+        old_word[0] == new_word[0]
+        and old_word[-1] == new_word[-1]
+        and _skeleton(old_word) == _skeleton(new_word)
+    )
 
 
 def _skeleton(word: str) -> str:
     return _DOUBLED.sub(r"\1", _VOWEL.sub("a", word))
 
 
-def _distance(old: str, new: str) -> int:
+def _distance(old_word: str, new_word: str) -> int:
     """How many letters were replaced, added, left out or swapped with their neighbour."""
     before_last: list[int] = []
-    last = list(range(len(new) + 1))
-    for row, letter in enumerate(old, 1):
-        current = [row]
-        for column, other in enumerate(new, 1):
-            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != other))
-            if row > 1 and column > 1 and letter == new[column - 2] and old[row - 2] == other:
+    last_row = list(range(len(new_word) + 1))
+    for row, letter in enumerate(old_word, 1):
+        current_row = [row]
+        for column, other in enumerate(new_word, 1):
+            cost = min(last_row[column] + 1, current_row[-1] + 1, last_row[column - 1] + (letter != other))
+            if row > 1 and column > 1 and letter == new_word[column - 2] and old_word[row - 2] == other:
                 cost = min(cost, before_last[column - 2] + 1)
-            current.append(cost)
-        before_last, last = last, current
-    return last[-1]
+            current_row.append(cost)
+        before_last, last_row = last_row, current_row
+    return last_row[-1]

@@ -71,8 +71,8 @@ def key_of(name: str) -> str:
     if not word.isascii():
         word = "-".join(_nominative(part) for part in word.split("-"))
     latin = word.translate(_LETTERS)
-    for letters, folded in _FOLDED:
-        latin = latin.replace(letters, folded)
+    for letters, folded_text in _FOLDED:
+        latin = latin.replace(letters, folded_text)
     latin = (
         _REPEATED.sub(r"\1", latin.replace("c", "k").replace("kh", "ch")).replace("-", "").replace("'", "")
     )

@@ -62,8 +62,8 @@ def numbers_in(text: str) -> tuple[Number, ...]:
 
 
 def _number(match: "re.Match[str]", text: str) -> Number:
-    written, end, kind = match.group(), match.end(), NumberKind.PLAIN
-    digits = _SPACES.sub("", written)
+    number_text, end, kind = match.group(), match.end(), NumberKind.PLAIN
+    digits = _SPACES.sub("", number_text)
     digits = digits.replace(",", "") if _GROUPS.fullmatch(digits) else digits.replace(",", ".")
     value = float(digits)
     text_after = text[end : end + _AFTER]

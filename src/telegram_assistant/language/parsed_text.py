@@ -107,11 +107,11 @@ def parse_sentences(text: str) -> tuple[ParsedText, ...]:
 @lru_cache(maxsize=CACHED_WORDS)
 def readings_of(word: str) -> frozenset[str]:
     """All dictionary forms of a word; without the dictionary its stem."""
-    folded = fold(word)
+    folded_text = fold(word)
     words = analyser()
-    if folded.isascii() or words is None or len(folded) > MAX_WORD_CHARACTERS:
-        return frozenset({lemma(folded)})
-    return frozenset(fold(reading.normal_form) for reading in words.parse(folded))
+    if folded_text.isascii() or words is None or len(folded_text) > MAX_WORD_CHARACTERS:
+        return frozenset({lemma(folded_text)})
+    return frozenset(fold(reading.normal_form) for reading in words.parse(folded_text))
 
 
 @lru_cache(maxsize=CACHED_WORDS)
@@ -119,18 +119,18 @@ def name_readings_of(word: str) -> frozenset[str]:
     """The dictionary forms of a name: of «Песков» the surname, and not the sand. All forms of a word that the
     dictionary does not know, or has no name for.
     """
-    folded = fold(word)
+    folded_text = fold(word)
     words = analyser()
     if (
-        folded.isascii()
+        folded_text.isascii()
         or words is None
-        or len(folded) > MAX_WORD_CHARACTERS
-        or not words.word_is_known(folded)
+        or len(folded_text) > MAX_WORD_CHARACTERS
+        or not words.word_is_known(folded_text)
     ):
         return readings_of(word)
     name_forms = frozenset(
         fold(reading.normal_form)
-        for reading in words.parse(folded)
+        for reading in words.parse(folded_text)
         if any(mark in reading.tag for mark in _NAMED)
     )
     return name_forms or readings_of(word)
@@ -184,13 +184,13 @@ def is_future_verb(word: str) -> bool:
 @lru_cache(maxsize=CACHED_WORDS)
 def may_be_name(word: str) -> bool | None:
     """Whether a word that begins a sentence is a name; None if nobody can tell: English, or no dictionary."""
-    folded = fold(word)
+    folded_text = fold(word)
     words = analyser()
-    if folded.isascii() or words is None or len(folded) > MAX_WORD_CHARACTERS:
+    if folded_text.isascii() or words is None or len(folded_text) > MAX_WORD_CHARACTERS:
         return None
-    if not words.word_is_known(folded):
+    if not words.word_is_known(folded_text):
         return True
-    return any(mark in words.parse(folded)[0].tag for mark in _NAMED)
+    return any(mark in words.parse(folded_text)[0].tag for mark in _NAMED)
 
 
 def count_shared(one_text: ParsedText, other: ParsedText) -> tuple[int, int]:
@@ -237,14 +237,14 @@ def fold(word: str) -> str:
 
 def _parse_word(match: "re.Match[str]", text: str) -> ParsedWord:
     token = match.group()
-    folded = fold(token)
-    is_content = len(folded) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded))
+    folded_text = fold(token)
+    is_content = len(folded_text) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded_text))
     before = text[max(0, match.start() - 4) : match.start()]
     return ParsedWord(
         token,
         match.start(),
         match.end(),
-        folded,
+        folded_text,
         readings_of(token),
         is_content,
         token[0].isupper(),

@@ -128,7 +128,7 @@ class _Token:
 def quantities_in(text: str) -> Quantities:
     """Finds all numbers, in figures and in words."""
     text = text[:MAX_CHARACTERS]
-    dated = [
+    date_spans = [
         (date.start, date.end)
         for date in dates_in(text)
         if date.weekday is None and date.days_from_today is None
@@ -136,7 +136,7 @@ def quantities_in(text: str) -> Quantities:
     tokens = [
         _Token(match.start(), match.end(), match.group(), match.lastgroup or "")
         for match in _TOKEN.finditer(text)
-        if not any(start <= match.start() < end for start, end in dated)
+        if not any(start <= match.start() < end for start, end in date_spans)
     ]
     in_russian = bool(_RUSSIAN.search(text))
     spans: list[tuple[int, int, Quantity]] = []
@@ -184,8 +184,8 @@ def _number_at(tokens: list[_Token], at: int, *, in_russian: bool) -> tuple[Quan
     return Quantity(token.start, tokens[stop - 1].end, round(value, 6), noun), stop
 
 
-def _value_of(written: str, *, in_russian: bool) -> float:
-    digits = re.match(r"[\d.,\s\u00a0\u202f]+", written)
+def _value_of(number_text: str, *, in_russian: bool) -> float:
+    digits = re.match(r"[\d.,\s\u00a0\u202f]+", number_text)
     plain = re.sub(r"[\s\u00a0\u202f]", "", digits.group() if digits else "0").rstrip(".,")
     if plain.count(",") + plain.count(".") > 1 or (not in_russian and re.fullmatch(r"\d{1,3},\d{3}", plain)):
         return (

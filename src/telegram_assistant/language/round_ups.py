@@ -55,8 +55,8 @@ def is_round_up(text: str) -> bool:
     title_words = set(lemmas_in(" ".join(lines[:first_item_index])))
     if len(title_words) > MAX_TITLE_WORDS:
         return False
-    related = sum(not title_words.isdisjoint(lemmas_in(item)) for item in items.values())
-    return related < SAME_SUBJECT * len(items)
+    related_count = sum(not title_words.isdisjoint(lemmas_in(item)) for item in items.values())
+    return related_count < SAME_SUBJECT * len(items)
 
 
 def _items_in(lines: list[str]) -> dict[int, str]:

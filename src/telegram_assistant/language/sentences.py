@@ -77,7 +77,7 @@ def _is_abbreviation(before: str) -> bool:
         return False
     if len(word) == 1 and word.isupper():
         return True
-    folded = word.casefold()
-    if folded in {"г", "гг"}:
+    folded_word = word.casefold()
+    if folded_word in {"г", "гг"}:
         return _YEAR.search(before) is None
-    return folded in _NEVER
+    return folded_word in _NEVER

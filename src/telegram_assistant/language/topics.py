@@ -24,10 +24,10 @@ class TextMemory:
 
     def is_cyrillic(self, text: str) -> bool:
         """Whether the text is in Cyrillic letters."""
-        known = self._alphabets.get(text)
-        if known is None:
-            known = self._alphabets[text] = is_cyrillic(text)
-        return known
+        known_answer = self._alphabets.get(text)
+        if known_answer is None:
+            known_answer = self._alphabets[text] = is_cyrillic(text)
+        return known_answer
 
     def touches(self, text: str, topic: str) -> bool:
         """Whether the text touches the topic. One without a word that means something touches nothing."""

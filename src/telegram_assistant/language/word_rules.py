@@ -88,15 +88,15 @@ def _amounts(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 def _negations(claim: ParsedText, evidence: Evidence) -> Reason | None:
     reason = Reason("citation_negation", "the cited posts say the opposite, or do not deny it")
-    denied, affirmed = _split_negated(claim)
+    denied_words, affirmed_words = _split_negated(claim)
     cited_denied, cited_affirmed = set[str](), set[str]()
     for sentence in evidence.sentences:
-        own_parts, others = _split_negated(sentence)
+        own_parts, other_words = _split_negated(sentence)
         cited_denied |= {reading for word in own_parts for reading in word.readings}
-        cited_affirmed |= {reading for word in others for reading in word.readings}
-    if any(not word.readings & cited_denied for word in denied):
+        cited_affirmed |= {reading for word in other_words for reading in word.readings}
+    if any(not word.readings & cited_denied for word in denied_words):
         return reason
-    if any(word.readings & cited_denied and not word.readings & cited_affirmed for word in affirmed):
+    if any(word.readings & cited_denied and not word.readings & cited_affirmed for word in affirmed_words):
         return reason
     return None
 
@@ -105,7 +105,7 @@ def _split_negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedW
     """The content words of a sentence that are negated, and the others. «Погибших нет»:
     the word before counts, too.
     """
-    denied: list[ParsedWord] = []
+    denied_words: list[ParsedWord] = []
     words = sentence.words
     for word_index, word in enumerate(words):
         if word.folded in NEGATIONS or word.folded.endswith(NEGATED_ENDING):
@@ -117,8 +117,8 @@ def _split_negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedW
                 if word.folded in {"нет", "никто"}
                 else []
             )
-            denied += words_after + words_before or list(words[word_index + 1 : word_index + 2])
-    return denied, [word for word in sentence.content if word not in denied]
+            denied_words += words_after + words_before or list(words[word_index + 1 : word_index + 2])
+    return denied_words, [word for word in sentence.content if word not in denied_words]
 
 
 def _opposites(claim: ParsedText, evidence: Evidence) -> Reason | None:
@@ -130,13 +130,15 @@ def _opposites(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 def _roles(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """Two names in another order than in every sentence that has both: who did it to whom may be swapped."""
-    quoted = [word.text for quoted in quotations(claim.text) for word in parse_text(quoted).words[:1]]
+    quotation = [
+        word.text for quotation in quotations(claim.text) for word in parse_text(quotation).words[:1]
+    ]
     names = [
         word
         for word in claim.words
         if word.is_capitalised
         and word.is_content
-        and (not word.begins or may_be_name(word.text) or word.text in quoted)
+        and (not word.begins or may_be_name(word.text) or word.text in quotation)
     ]
     runs = [
         word
@@ -156,8 +158,8 @@ def _roles(claim: ParsedText, evidence: Evidence) -> Reason | None:
 
 def _order(sentence: ParsedText, name: ParsedWord, other: ParsedWord) -> bool | None:
     ones = [word_index for word_index, word in enumerate(sentence.words) if is_same(name, word)]
-    others = [word_index for word_index, word in enumerate(sentence.words) if is_same(other, word)]
-    return min(ones) < max(others) if ones and others else None
+    other_indexes = [word_index for word_index, word in enumerate(sentence.words) if is_same(other, word)]
+    return min(ones) < max(other_indexes) if ones and other_indexes else None
 
 
 def _check_counts(claim: ParsedText, evidence: Evidence) -> Reason | None:
@@ -175,12 +177,12 @@ def _check_counts(claim: ParsedText, evidence: Evidence) -> Reason | None:
             if not word.readings & noun and abs(word.start - quantity.start) < NEAR_CHARACTERS
         ]
         for post in evidence.posts:
-            parsed = parse_text(post.text)
+            parsed_text = parse_text(post.text)
             for other in quantities_in(post.text).all:
                 if other.value == quantity.value and any(
                     word.readings & other_word.readings
                     for word in near_words
-                    for other_word in parsed.content
+                    for other_word in parsed_text.content
                     if abs(other_word.start - other.start) < NEAR_CHARACTERS
                 ):
                     break

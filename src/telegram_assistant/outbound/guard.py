@@ -172,12 +172,12 @@ class Guard:
         except Unreadable as error:
             if error.reason.code == _OUTBOUND_NEVER.code:
                 raise
-            why = Reason(
+            reason = Reason(
                 "outbound_host_not_public",
                 "the host {host} cannot be resolved, or not all of its addresses are public",
                 host=host,
             )
-            raise self._refusal(why) from error
+            raise self._refusal(reason) from error
         return addresses
 
     def _check_host(self, host: str, port: int) -> None:
@@ -233,20 +233,20 @@ class Guard:
         except (
             Unreadable
         ) as error:  # its name is not for tenants, and without its address nothing can be compared
-            why = Reason(
+            reason = Reason(
                 "outbound_check_failed", "it cannot be checked right now: host names cannot be resolved"
             )
-            raise Unreadable(PageStatus.FAILED, why) from error
+            raise Unreadable(PageStatus.FAILED, reason) from error
 
-    def _refusal(self, why: Reason) -> Unreadable:
+    def _refusal(self, reason: Reason) -> Unreadable:
         """A refusal that the operator can change says so."""
         if self.openings is None:
-            return _blocked_error(why)
+            return _blocked_error(reason)
         return _blocked_error(
             Reason(
                 "outbound_not_opened",
                 "{why}; the operator of this server can allow it",
-                why=why,
+                why=reason,
             )
         )
 

@@ -29,13 +29,13 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        *others, last = await self._guard.addresses(host, port)
-        for address in others:
+        *other_addresses, last_address = await self._guard.addresses(host, port)
+        for address in other_addresses:
             with suppress(httpcore.NetworkError, httpcore.TimeoutException):
                 return await self._plain.connect_tcp(
                     str(address), port, timeout, local_address, socket_options
                 )
-        return await self._plain.connect_tcp(str(last), port, timeout, local_address, socket_options)
+        return await self._plain.connect_tcp(str(last_address), port, timeout, local_address, socket_options)
 
     async def connect_unix_socket(
         self,

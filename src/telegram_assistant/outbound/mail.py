@@ -51,11 +51,11 @@ class Mailer:
         """
         if not self.settings.host:
             return AttemptResult(trouble=Reason("mail_off", "e-mail is switched off on this server"))
-        opened: list[smtplib.SMTP] = []
+        smtp_clients: list[smtplib.SMTP] = []
         try:
-            await asyncio.to_thread(self._hand_over, self._compose(address, letter), opened)
+            await asyncio.to_thread(self._hand_over, self._compose(address, letter), smtp_clients)
         except asyncio.CancelledError:
-            for server in opened:
+            for server in smtp_clients:
                 _disconnect(server)
             raise
         except smtplib.SMTPResponseException as error:
@@ -97,7 +97,7 @@ class Mailer:
             mail.add_alternative(letter.html, subtype="html")
         return mail
 
-    def _hand_over(self, mail: EmailMessage, opened: list[smtplib.SMTP]) -> None:
+    def _hand_over(self, mail: EmailMessage, smtp_clients: list[smtplib.SMTP]) -> None:
         settings = self.settings
         context = ssl.create_default_context()
         if settings.security is MailSecurity.TLS:
@@ -106,7 +106,7 @@ class Mailer:
             )
         else:
             server = smtplib.SMTP(settings.host, settings.port, timeout=TIMEOUT_SECONDS)
-        opened.append(server)
+        smtp_clients.append(server)
         try:
             if settings.security is MailSecurity.STARTTLS:
                 server.starttls(context=context)

@@ -80,13 +80,19 @@ class Openings:
         )
 
     def _networks_at(self, port: int) -> Iterator[Network]:
-        return (network for network, opened in self.networks if opened == port and not self.is_own_port(port))
+        return (
+            network
+            for network, opened_port in self.networks
+            if opened_port == port and not self.is_own_port(port)
+        )
 
 
 def read_openings(settings: Settings) -> Openings:
     return Openings(
         hosts=frozenset(server for entry in settings.outbound.hosts for server in parse_host(entry)),
-        networks=tuple(opened for entry in settings.outbound.networks for opened in parse_network(entry)),
+        networks=tuple(
+            opened_network for entry in settings.outbound.networks for opened_network in parse_network(entry)
+        ),
         own_servers=frozenset(own_servers(settings)),
         own_names=frozenset(
             (name, port) for name in settings.http.allowed_hosts for port in _role_ports(settings.http)
@@ -97,13 +103,13 @@ def read_openings(settings: Settings) -> Openings:
 def parse_host(entry: str) -> list[Server]:
     """The servers that an entry of OUTBOUND_ALLOWED_HOSTS opens."""
     host, port = split_port(entry)
-    return [(host, opened) for opened in ((port,) if port else WEB_PORTS)]
+    return [(host, opened_port) for opened_port in ((port,) if port else WEB_PORTS)]
 
 
 def parse_network(entry: str) -> list[tuple[Network, int]]:
     """The networks and ports that an entry of OUTBOUND_ALLOWED_NETWORKS opens."""
     network, port = split_port(entry)
-    return [(ip_network(network), opened) for opened in ((port,) if port else WEB_PORTS)]
+    return [(ip_network(network), opened_port) for opened_port in ((port,) if port else WEB_PORTS)]
 
 
 def own_servers(settings: Settings) -> Iterator[Server]:
@@ -157,9 +163,9 @@ def _role_ports(http: HttpSettings) -> list[int]:
 
 def _servers_of(url: str) -> Iterator[Server]:
     """The hosts and ports of a URL. Those of PostgreSQL may name several, and name them in the query too."""
-    scheme, _, rest = url.partition("://")
+    scheme, _, address_part = url.partition("://")
     default = DEFAULT_PORTS.get(scheme.partition("+")[0].lower(), 0)
-    authority = rest.partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
+    authority = address_part.partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
     query = parse_qs(url.partition("?")[2])
     query_hosts = [part for hosts in query.get("host", ()) for part in hosts.split(",")]
     ports = [

@@ -87,9 +87,9 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
     own = address_of(node.get("data-post"), POST)
     if own is None:
         raise UnknownMarkup(Reason("markup_without_number", "a post has no number"))
-    reply_to, facts = _reply_and_forward(node, own)
+    reply_to_id, facts = _reply_and_forward(node, own)
     bubble = _Bubble(
-        channel_id, _posted_at(node), reply_to, _text_in(node, "tgme_widget_message_from_author"), facts
+        channel_id, _posted_at(node), reply_to_id, _text_in(node, "tgme_widget_message_from_author"), facts
     )
     text = node.first("js-message_text", leave_out=QUOTED)
     body = text_of(text) if text is not None else NO_TEXT
@@ -164,11 +164,11 @@ def _reply_and_forward(node: Node, own: PreviewLink) -> tuple[MessageId | None, 
     and facts about a forward or a reply to elsewhere.
     """
     facts: Facts = {}
-    forwarded = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
-    if forwarded is not None:
+    forwarded_node = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
+    if forwarded_node is not None:
         facts["forward"] = {
-            "from_name": storable(forwarded.words()),
-            **_link_facts(address_of(forwarded.get("href"))),
+            "from_name": storable(forwarded_node.words()),
+            **_link_facts(address_of(forwarded_node.get("href"))),
         }
     reply = node.first("tgme_widget_message_reply")
     replied_to = address_of(reply.get("href")) if reply is not None else None

@@ -54,11 +54,13 @@ def _with_duration(kind: str, class_name: str) -> Callable[[Node], Facts]:
 
 
 def _file(node: Node) -> Facts:
-    title, extra = (_text_in(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
+    title, extra_text = (
+        _text_in(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra")
+    )
     return {
         "kind": "document",
         **({"file_name": title} if title else {}),
-        **({"size": extra} if extra else {}),
+        **({"size": extra_text} if extra_text else {}),
     }
 
 

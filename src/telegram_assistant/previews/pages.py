@@ -62,7 +62,7 @@ def read_page(html: str, username: str) -> PreviewPage:
         if channel_id is not None
         for post in posts_in(bubble, channel_id)
     }
-    newest_first = tuple(posts[number] for number in sorted(posts, reverse=True))
+    newest_first = tuple(posts[message_id] for message_id in sorted(posts, reverse=True))
     return PreviewPage(
         channel_id,
         _title(root),

@@ -26,15 +26,15 @@ class PreviewReader:
     async def newest(self, channel: Readable) -> HistoryPage:
         """Read about twenty posts. A page that holds the whole history proves every id from the first on."""
         page = await self._page(channel)
-        proven = proven_by(page.ids)
-        return HistoryPage(page.posts, _from_first(page, proven))
+        proven_range = proven_by(page.ids)
+        return HistoryPage(page.posts, _from_first(page, proven_range))
 
     async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """Read the page just before an id."""
         page = await self._page(channel, before=message_id)
         posts = tuple(post for post in page.posts if post.message_id < message_id)
-        proven = proven_by([post.message_id for post in posts], below=message_id)
-        return HistoryPage(posts, _from_first(page, proven))
+        proven_range = proven_by([post.message_id for post in posts], below_id=message_id)
+        return HistoryPage(posts, _from_first(page, proven_range))
 
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """Read the page just after an id.
@@ -59,10 +59,10 @@ class PreviewReader:
         """
         page, low, high, step, middle = await self.newest(channel), 0, 0, USUAL_PAGE, None
         while True:
-            older = [post.message_id for post in page.posts if post.posted_at < moment]
-            if middle is None or len(older) < len(page.posts):
-                if older or not page.posts or (page.proven is not None and page.proven.low == 1):
-                    return MessageId(max(older, default=low))
+            older_message_ids = [post.message_id for post in page.posts if post.posted_at < moment]
+            if middle is None or len(older_message_ids) < len(page.posts):
+                if older_message_ids or not page.posts or (page.proven is not None and page.proven.low == 1):
+                    return MessageId(max(older_message_ids, default=low))
                 high = min(post.message_id for post in page.posts)
             else:
                 low = middle
@@ -104,5 +104,9 @@ class PreviewReader:
         return read_page(await self._site.page(username, **query), username)
 
 
-def _from_first(page: PreviewPage, proven: IdRange | None) -> IdRange | None:
-    return IdRange(MessageId(1), proven.high) if proven is not None and not page.has_older else proven
+def _from_first(page: PreviewPage, proven_range: IdRange | None) -> IdRange | None:
+    return (
+        IdRange(MessageId(1), proven_range.high)
+        if proven_range is not None and not page.has_older
+        else proven_range
+    )

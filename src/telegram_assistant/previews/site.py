@@ -63,13 +63,13 @@ class Site:
                 html = await _body(answer)
         except (httpx.HTTPError, TimeoutError) as error:
             PREVIEW_REQUESTS.labels("failed").inc()
-            why = Reason(
+            reason = Reason(
                 "previews_silent",
                 "{host} does not answer ({error})",
                 host=self._client.base_url.host,
                 error=type(error).__name__,
             )
-            raise Unanswered(why, kind=_kind_of(error), retry_after_seconds=10) from error
+            raise Unanswered(reason, kind=_kind_of(error), retry_after_seconds=10) from error
         PREVIEW_REQUESTS.labels("ok").inc()
         return html
 
@@ -79,17 +79,17 @@ class Site:
             return
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             PREVIEW_REQUESTS.labels("flood").inc()
-            wait = _seconds(answer.headers.get("Retry-After", ""))
-            await self._turns.rest(wait)
-            note_wait(wait)
+            wait_seconds = _seconds(answer.headers.get("Retry-After", ""))
+            await self._turns.rest(wait_seconds)
+            note_wait(wait_seconds)
             raise Flooded(
                 Reason(
                     "previews_flooded",
                     "{host} asks for a pause of {seconds:.0f} s",
                     host=self._client.base_url.host,
-                    seconds=wait,
+                    seconds=wait_seconds,
                 ),
-                retry_after_seconds=wait,
+                retry_after_seconds=wait_seconds,
             )
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             PREVIEW_REQUESTS.labels("failed").inc()
@@ -148,5 +148,7 @@ def _kind_of(error: Exception) -> NoAnswer:
 
 def _seconds(retry_after: str) -> float:
     """Parse Retry-After. Forms other than a number of seconds count as missing."""
-    wait = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else USUAL_WAIT_SECONDS
-    return min(max(wait, 1.0), MAX_WAIT_SECONDS)
+    wait_seconds = (
+        float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else USUAL_WAIT_SECONDS
+    )
+    return min(max(wait_seconds, 1.0), MAX_WAIT_SECONDS)

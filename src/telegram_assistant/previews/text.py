@@ -39,14 +39,14 @@ def text_of(node: Node) -> PreviewText:
     builder = _TextBuilder()
     builder.write(node)
     text = "".join(builder.pieces)
-    before, stripped = _units(text) - _units(text.lstrip()), text.strip()
+    before, stripped_text = _units(text) - _units(text.lstrip()), text.strip()
     return PreviewText(
-        stripped,
+        stripped_text,
         tuple(
             _clip(
                 sorted(builder.entities, key=lambda entity: (entity.offset, -entity.length)),
                 before,
-                _units(stripped),
+                _units(stripped_text),
             )
         ),
     )
@@ -56,12 +56,12 @@ def _clip(entities: list[TextEntity], before: int, size: int) -> list[TextEntity
     """Shift and clip entities after `before` units were removed from the start of the text,
     which now has `size` units.
     """
-    clipped = []
+    clipped_entities = []
     for entity in entities:
         start, end = max(0, entity.offset - before), min(size, entity.offset - before + entity.length)
         if start < end:
-            clipped.append(TextEntity(entity.kind, start, end - start, entity.url, entity.detail))
-    return clipped
+            clipped_entities.append(TextEntity(entity.kind, start, end - start, entity.url, entity.detail))
+    return clipped_entities
 
 
 def _units(text: str) -> int:
@@ -98,9 +98,9 @@ class _TextBuilder:
             self.entities.append(TextEntity(kind, start, self._position - start, url, detail))
 
     def _append(self, text: str) -> None:
-        written = storable(text)
-        self._position += _units(written)
-        self.pieces.append(written)
+        storable_text = storable(text)
+        self._position += _units(storable_text)
+        self.pieces.append(storable_text)
 
 
 type Mark = tuple[str, str | None, str | int | None]

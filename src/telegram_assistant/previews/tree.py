@@ -52,13 +52,13 @@ class Node:
 
         Skips elements of a class in `leave_out` and everything below them.
         """
-        waiting = [child for child in reversed(self.children) if isinstance(child, Node)]
-        while waiting:
-            node = waiting.pop()
+        waiting_nodes = [child for child in reversed(self.children) if isinstance(child, Node)]
+        while waiting_nodes:
+            node = waiting_nodes.pop()
             if leave_out and not set(leave_out).isdisjoint(node.classes):
                 continue
             yield node
-            waiting += [child for child in reversed(node.children) if isinstance(child, Node)]
+            waiting_nodes += [child for child in reversed(node.children) if isinstance(child, Node)]
 
     def all(self, class_name: str, *, leave_out: Collection[str] = ()) -> Iterator["Node"]:
         return (node for node in self.inside(leave_out=leave_out) if class_name in node.classes)
@@ -68,13 +68,13 @@ class Node:
 
     def words(self) -> str:
         """Return the visible text on one line."""
-        texts, waiting = list[str](), list[Node | str](reversed(self.children))
-        while waiting:
-            child = waiting.pop()
+        texts, waiting_nodes = list[str](), list[Node | str](reversed(self.children))
+        while waiting_nodes:
+            child = waiting_nodes.pop()
             if isinstance(child, str):
                 texts.append(child)
             elif child.tag not in SKIPPED_ELEMENTS:
-                waiting += reversed(child.children)
+                waiting_nodes += reversed(child.children)
         return " ".join("".join(texts).split())
 
 

@@ -18,7 +18,7 @@ def main(arguments: list[str], command: list[str]) -> None:
         name, _, value = argument.partition("=")
         rules.setdefault(name, []).append(value)
     module = command[1] if command[:1] == ["-m"] else None
-    version, has_filter, missing = confine(rules, starts_program=bool(command) and module is None)
+    version, has_filter, missing_features = confine(rules, starts_program=bool(command) and module is None)
     if module is not None:
         sys.path.extend(rules.get("code", ()))
         _run_module(module)
@@ -27,7 +27,7 @@ def main(arguments: list[str], command: list[str]) -> None:
         os.execve(command[0], command, environment)  # noqa: S606 -- our own command, in the sandbox
     else:
         report = [f"landlock_abi={version or ''}", f"has_system_call_filter={has_filter or ''}"]
-        report += [f"missing={feature}" for feature in missing] + [
+        report += [f"missing={feature}" for feature in missing_features] + [
             f"reachable={place}" for place in _reachable()
         ]
         sys.stdout.write("\n".join(report))

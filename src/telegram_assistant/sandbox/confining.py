@@ -42,20 +42,20 @@ def confine(rules: RuleValues, *, starts_program: bool) -> tuple[int | None, boo
     prctl(SET_PARENT_DEATH_SIGNAL, KILL)
     prctl(SET_NO_NEW_PRIVILEGES, 1)
     drop_capabilities()
-    version, has_filter, missing = None, False, []
+    version, has_filter, missing_features = None, False, []
     try:
         version = landlock.restrict(rules)
     except OSError as error:
-        missing.append(f"Landlock ({error.strerror})")
+        missing_features.append(f"Landlock ({error.strerror})")
     try:
         if program is None:
-            missing.append(f"seccomp (no filter for {os.uname().machine})")
+            missing_features.append(f"seccomp (no filter for {os.uname().machine})")
         else:
             seccomp.install(program)
             has_filter = True
     except OSError as error:
-        missing.append(f"seccomp ({error.strerror})")
-    return version, has_filter, missing
+        missing_features.append(f"seccomp ({error.strerror})")
+    return version, has_filter, missing_features
 
 
 def _limit(rules: RuleValues, *, is_parser: bool) -> None:

@@ -44,14 +44,14 @@ def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
         return None
     architecture, column = ARCHITECTURES[machine]
     numbers = _numbers(column)
-    rest = _parser(numbers, may_execute=may_execute) if is_parser else _browser(numbers)
+    role_rules = _parser(numbers, may_execute=may_execute) if is_parser else _browser(numbers)
     head = [
         (LOAD, 0, 0, ARCHITECTURE_AT),
         (JUMP_IF_EQUAL, 1, 0, architecture),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER_AT),
     ]
-    return b"".join(struct.pack(INSTRUCTION, *instruction) for instruction in (*head, *rest))
+    return b"".join(struct.pack(INSTRUCTION, *instruction) for instruction in (*head, *role_rules))
 
 
 def install(program: bytes) -> None:

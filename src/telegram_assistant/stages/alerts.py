@@ -14,5 +14,5 @@ async def alerts(events: list[PostGrouped], *, posts: Posts, watch_matching: Wat
 
     New posts, edits and deletions all arrive as revisions of a post.
     """
-    stored = await posts.load(list({event.post for event in events}))
-    await watch_matching.raise_alerts([derived_without_names(post) for post in stored])
+    stored_posts = await posts.load(list({event.post for event in events}))
+    await watch_matching.raise_alerts([derived_without_names(post) for post in stored_posts])

@@ -27,7 +27,7 @@ async def crawl_trigger(
     A post that was tagged again because of its pictures already has its links read.
     """
     revisions = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
-    to_read = (
+    urls_by_post = (
         await _choose_links(revisions, posts=posts, pages=pages, crawl_rules=crawl_rules) if revisions else {}
     )
     return [
@@ -36,7 +36,7 @@ async def crawl_trigger(
             event.revision,
             occurred_at=event.occurred_at,
             trigger=event.trigger,
-            urls=to_read.get(event.post, ()) if event.trigger is Trigger.INITIAL else (),
+            urls=urls_by_post.get(event.post, ()) if event.trigger is Trigger.INITIAL else (),
         )
         for event in events
     ]
@@ -50,20 +50,22 @@ async def _choose_links(
     If something fails, the posts continue without their pages.
     """
     try:
-        read_posts = await pages.select_read(list(revisions.items()))
-        stored = [
+        read_post_ids = await pages.select_read(list(revisions.items()))
+        stored_posts = [
             stored_post
-            for stored_post in await posts.load([post for post in revisions if post not in read_posts])
+            for stored_post in await posts.load(
+                [post_id for post_id in revisions if post_id not in read_post_ids]
+            )
             if stored_post.deleted_at is None
         ]
         decisions = {
             stored_post.post.id: decisions
-            for stored_post in stored
+            for stored_post in stored_posts
             if (decisions := _decide(stored_post, crawl_rules))
         }
-        to_read = {
-            post: urls
-            for post, post_decisions in decisions.items()
+        urls_by_post = {
+            post_id: urls
+            for post_id, post_decisions in decisions.items()
             if (
                 urls := tuple(
                     decision.url for decision in post_decisions if decision.verdict is CrawlDecision.READ
@@ -71,18 +73,22 @@ async def _choose_links(
             )
         }
         fresh_pages = (
-            await pages.load_fresh(list({url for urls in to_read.values() for url in urls}))
-            if to_read
+            await pages.load_fresh(list({url for urls in urls_by_post.values() for url in urls}))
+            if urls_by_post
             else {}
         )
         read_before = {
-            post: urls for post, urls in to_read.items() if all(url in fresh_pages for url in urls)
+            post_id: urls for post_id, urls in urls_by_post.items() if all(url in fresh_pages for url in urls)
         }
         if decisions:
             await pages.note(
                 [
-                    (post, revisions[post], _facts(post_decisions, read_before.get(post, ()), fresh_pages))
-                    for post, post_decisions in decisions.items()
+                    (
+                        post_id,
+                        revisions[post_id],
+                        _facts(post_decisions, read_before.get(post_id, ()), fresh_pages),
+                    )
+                    for post_id, post_decisions in decisions.items()
                 ]
             )
     except Busy:
@@ -94,7 +100,7 @@ async def _choose_links(
             what_to_do="the posts continue without their pages; report this bug",
         )
         return {}
-    return {post: urls for post, urls in to_read.items() if post not in read_before}
+    return {post_id: urls for post_id, urls in urls_by_post.items() if post_id not in read_before}
 
 
 def _facts(
@@ -107,13 +113,13 @@ def _facts(
     return links | ({"pages": [fresh_pages[url].as_json(url) for url in urls]} if urls else {})
 
 
-def _decide(stored: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]:
+def _decide(stored_post: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]:
     try:
-        return decide(urls_of(stored.post.text, stored.post.entities), crawl_rules)
+        return decide(urls_of(stored_post.post.text, stored_post.post.entities), crawl_rules)
     except Exception:
         log.exception(
             "links_not_checked",
-            post_id=str(stored.post.id),
+            post_id=str(stored_post.post.id),
             what_to_do="the post continues without its pages; report this bug",
         )
         return ()

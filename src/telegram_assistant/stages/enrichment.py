@@ -106,11 +106,11 @@ async def _read_claimed(
 
 
 async def _read_page(
-    url: str, claimed: PageClaim, owner: str, *, pages: LinkedPages, page_reader: PageReader
+    url: str, page_claim: PageClaim, owner: str, *, pages: LinkedPages, page_reader: PageReader
 ) -> LinkedPage:
     page = await page_reader.read(url)
     if page.status is PageStatus.WAITING:
         await pages.release([url], owner=owner)
     else:
-        await pages.finish(url, page, owner=owner, attempts=claimed.attempts)
+        await pages.finish(url, page, owner=owner, attempt_count=page_claim.attempts)
     return page

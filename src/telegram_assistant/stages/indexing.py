@@ -20,8 +20,8 @@ async def indexing(
 
     Without vectors, posts pass: search by words finds them.
     """
-    posts = list({event.post for event in events})
-    versions = await post_states.versions(posts) if index is None else await index.write(posts)
+    post_ids = list({event.post for event in events})
+    versions = await post_states.versions(post_ids) if index is None else await index.write(post_ids)
     return [
         PostIndexed.about(
             event.post,

@@ -28,24 +28,24 @@ async def post_persistence(
     """Works on the stored rows: skips posts that were deleted meanwhile,
     and uses the current text of edited ones.
     """
-    stored = await posts.load(list({event.post for event in events}))
-    derived = []
-    for stored_post in stored:
-        derived.append(derived_of(stored_post))
+    stored_posts = await posts.load(list({event.post for event in events}))
+    derived_posts = []
+    for stored_post in stored_posts:
+        derived_posts.append(derived_of(stored_post))
         await asyncio.sleep(0)  # finding the names of a text full of capital letters takes milliseconds
-    await posts.save_derived(derived)
-    await _compare(stored, versions)
-    await _keep_files(stored, media, media_rules)
-    await albums.gather(stored)
+    await posts.save_derived(derived_posts)
+    await _compare(stored_posts, versions)
+    await _keep_files(stored_posts, media, media_rules)
+    await albums.gather(stored_posts)
 
 
-async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
+async def _compare(stored_posts: Sequence[StoredPost], versions: Versions) -> None:
     """Computes the differences of edits once, here, and not on every read."""
-    edited = [stored_post.post.id for stored_post in stored if stored_post.revision > 1]
-    if not edited:
+    edited_post_ids = [stored_post.post.id for stored_post in stored_posts if stored_post.revision > 1]
+    if not edited_post_ids:
         return
     comparisons = []
-    for edit in await versions.list_uncompared(edited):
+    for edit in await versions.list_uncompared(edited_post_ids):
         comparisons.append(
             (edit, difference(edit.before, edit.after), meaning_changes(edit.before, edit.after))
         )
@@ -54,10 +54,10 @@ async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
         await versions.keep(comparisons)
 
 
-async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:
+async def _keep_files(stored_posts: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:
     with_files = [
         (stored_post, files)
-        for stored_post in stored
+        for stored_post in stored_posts
         if (files := files_of(stored_post.post)) or stored_post.revision > 1
     ]
     if not with_files:

@@ -13,15 +13,19 @@ async def retagging(
     events: list[PostVisionAnalyzed], *, posts: Posts, enrichments: Enrichments, tagger: Tagger
 ) -> list[PostTagged]:
     """Tags only posts whose pictures add something. The others keep their tags, and no event is emitted."""
-    looked = {event.post for event in events if event.status is VisionStatus.ANALYZED}
-    added = (
-        {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if picture_text_of(row)}
-        if looked
+    looked_post_ids = {event.post for event in events if event.status is VisionStatus.ANALYZED}
+    added_post_ids = (
+        {
+            row.post_id
+            for row in await enrichments.load(list(looked_post_ids), Kind.VISION)
+            if picture_text_of(row)
+        }
+        if looked_post_ids
         else set()
     )
-    if not added:
+    if not added_post_ids:
         return []
-    tagged_posts = await tagger.tag(await posts.load(list(added)), urgency=Urgency.RETAGGING)
+    tagged_posts = await tagger.tag(await posts.load(list(added_post_ids)), urgency=Urgency.RETAGGING)
     return [
         PostTagged.about(
             event.post,

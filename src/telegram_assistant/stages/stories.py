@@ -22,11 +22,11 @@ async def stories(
     newest = {event.post: event for event in sorted(events, key=lambda event: event.revision)}
     changes = await story_builder.group(list(newest), now=datetime.now(UTC))
     stories_of_posts = {change.post: str(change.story_id) for change in changes if change.change in OWN_STORY}
-    grouped = [
+    grouped_events = [
         PostGrouped.about(
-            post, event.revision, occurred_at=event.occurred_at, story_id=stories_of_posts.get(post)
+            post_id, event.revision, occurred_at=event.occurred_at, story_id=stories_of_posts.get(post_id)
         )
-        for post, event in newest.items()
+        for post_id, event in newest.items()
     ]
     changed_posts = [
         StoryChanged.about(
@@ -38,4 +38,4 @@ async def stories(
         )
         for change in changes
     ]
-    return [*grouped, *changed_posts]
+    return [*grouped_events, *changed_posts]

@@ -26,29 +26,35 @@ async def tag_persistence(
     Skips posts that do not exist or have changed since, tags outside the vocabulary, and channels whose
     policy is off for all tenants.
     """
-    tagged = {event.post: event for event in events if event.tags}
-    if not tagged:
+    tagged_events = {event.post: event for event in events if event.tags}
+    if not tagged_events:
         return
-    saved_revisions = {(row.post_id, row.revision) for row in await enrichments.load(list(tagged), Kind.TAGS)}
-    missing = [event for post, event in tagged.items() if (post, event.revision) not in saved_revisions]
-    if not missing:
+    saved_revisions = {
+        (row.post_id, row.revision) for row in await enrichments.load(list(tagged_events), Kind.TAGS)
+    }
+    missing_events = [
+        event for post_id, event in tagged_events.items() if (post_id, event.revision) not in saved_revisions
+    ]
+    if not missing_events:
         return
-    allowed = await ai_policies.of_channels(list({event.post.channel_id for event in missing}))
-    stored = {
+    policies_by_channel = await ai_policies.of_channels(
+        list({event.post.channel_id for event in missing_events})
+    )
+    stored_posts = {
         stored_post.post.id: stored_post
-        for stored_post in await posts.load([event.post for event in missing])
+        for stored_post in await posts.load([event.post for event in missing_events])
     }
     vocabulary = await vocabularies.current()
     rows = []
-    for event in missing:
-        current = stored.get(event.post)
+    for event in missing_events:
+        current_post = stored_posts.get(event.post)
         if (
-            current is None
-            or current.revision != event.revision
-            or allowed[event.post.channel_id].policy is AiPolicy.OFF
+            current_post is None
+            or current_post.revision != event.revision
+            or policies_by_channel[event.post.channel_id].policy is AiPolicy.OFF
         ):
             continue
-        vocabulary_tags = vocabulary.tags_of(language_for(current.post.text))
+        vocabulary_tags = vocabulary.tags_of(language_for(current_post.post.text))
         tags = [tag for tag in dict.fromkeys(event.tags) if tag in vocabulary_tags][:MAX_TAGS]
         if tags:
             rows.append(

@@ -19,12 +19,12 @@ async def tagging(events: list[PostParsed], *, posts: Posts, tagger: Tagger) -> 
     """
     tags: dict[str, tuple[str, ...]] = {}
     try:
-        understood = await tagger.tag(
+        understood_tags = await tagger.tag(
             await posts.load(list({event.post for event in events})), urgency=Urgency.LIVE
         )
         tags = {
             str(post_id): result.local.tags
-            for post_id, result in understood.items()
+            for post_id, result in understood_tags.items()
             if result.local is not None
         }
     except Busy:

@@ -22,11 +22,11 @@ async def vision_analysis(
 
     A file is analysed once, however many posts show it and however often this event is delivered.
     """
-    stored = next(iter(await posts.load([event.post])), None)
-    status, grouped_id = VisionStatus.SKIPPED, None if stored is None else stored.post.grouped_id
-    if stored is not None and stored.deleted_at is None:
+    stored_post = next(iter(await posts.load([event.post])), None)
+    status, grouped_id = VisionStatus.SKIPPED, None if stored_post is None else stored_post.post.grouped_id
+    if stored_post is not None and stored_post.deleted_at is None:
         try:
-            status = VisionStatus(status_of(await picture_analyzer.look(stored, urgency=Urgency.LIVE)))
+            status = VisionStatus(status_of(await picture_analyzer.look(stored_post, urgency=Urgency.LIVE)))
         except Busy:
             raise
         except Exception:
@@ -36,7 +36,7 @@ async def vision_analysis(
                 what_to_do="the post continues without them; report this bug",
             )
             status = VisionStatus.FAILED
-            await picture_analyzer.save_failure(stored)
+            await picture_analyzer.save_failure(stored_post)
     return PostVisionAnalyzed.about(
         event.post, event.revision, occurred_at=event.occurred_at, status=status, grouped_id=grouped_id
     )

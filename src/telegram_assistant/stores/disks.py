@@ -97,10 +97,10 @@ def _statistics_of(folder: Path) -> os.statvfs_result | None:
 
 async def measure_folders(folders: Sequence[WatchedFolder]) -> dict[DiskUse, Fullness]:
     """How full the disks of these folders are, those that tell."""
-    measured = await asyncio.to_thread(
+    measured_folders = await asyncio.to_thread(
         lambda: [(folder.use, measure_folder(folder.path)) for folder in folders]
     )
-    return {use: fullness for use, fullness in measured if fullness is not None}
+    return {use: fullness for use, fullness in measured_folders if fullness is not None}
 
 
 async def reason_to_pause_downloads(
@@ -111,9 +111,9 @@ async def reason_to_pause_downloads(
 
     For a moment a file is in all of these folders, which may be on one disk.
     """
-    measured, needed_bytes = await measure_folders(folders), size_bytes * len(folders)
+    measured_folders, needed_bytes = await measure_folders(folders), size_bytes * len(folders)
     for folder in folders:
-        fullness = measured.get(folder.use)
+        fullness = measured_folders.get(folder.use)
         if (
             fullness is not None
             and fullness.free_bytes - needed_bytes < fullness.size_bytes * min_free_percent / 100
@@ -155,14 +155,16 @@ def download_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
 async def examine(settings: Settings) -> list[Finding]:
     """One finding for each folder, and one if downloads are paused."""
     folders = folders_of(settings)
-    measured = await measure_folders(folders)
-    findings = [_finding(folder, measured[folder.use]) for folder in folders if folder.use in measured]
+    measured_folders = await measure_folders(folders)
+    findings = [
+        _finding(folder, measured_folders[folder.use]) for folder in folders if folder.use in measured_folders
+    ]
     if (
-        paused := await reason_to_pause_downloads(
+        paused_reason := await reason_to_pause_downloads(
             download_folders(settings), min_free_percent=settings.files.min_free_percent
         )
     ) is not None:
-        findings.append(bad("downloads", paused, remedy=FREE_DISK))
+        findings.append(bad("downloads", paused_reason, remedy=FREE_DISK))
     return findings
 
 

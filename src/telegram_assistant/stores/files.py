@@ -58,8 +58,8 @@ class Files:
     Raises Busy for passing errors: a server that is down, a full disk, a wrong key.
     """
 
-    def __init__(self, store: S3Store | LocalStore, where: Reason) -> None:
-        self.where = where
+    def __init__(self, store: S3Store | LocalStore, location: Reason) -> None:
+        self.where = location
         self._store = store
 
     async def put(self, sha256: bytes, file: Path) -> None:
@@ -92,33 +92,33 @@ class Files:
         """Reads the file piece by piece. Raises Rejected if it is not in the store."""
         with _busy(self.where):
             try:
-                stored = await self._store.get_async(_path(sha256))
+                stored_file = await self._store.get_async(_path(sha256))
             except (NotFoundError, FileNotFoundError) as error:
                 raise Rejected(NOT_STORED) from error
-            async for piece in stored.stream():
+            async for piece in stored_file.stream():
                 yield bytes(piece)
 
     async def first_bytes(self, sha256: bytes, count: int) -> tuple[bytes, int]:
         """The first bytes of a file, and the size of all of it. Raises Rejected if it is not in the store."""
         with _busy(self.where):
             try:
-                stored = await self._store.get_async(_path(sha256), options={"range": (0, count)})
+                stored_file = await self._store.get_async(_path(sha256), options={"range": (0, count)})
             except (NotFoundError, FileNotFoundError) as error:
                 raise Rejected(NOT_STORED) from error
-            return bytes(await stored.bytes_async()), int(stored.meta["size"])
+            return bytes(await stored_file.bytes_async()), int(stored_file.meta["size"])
 
-    async def read_range(self, sha256: bytes, first_byte: int, last: int) -> AsyncIterator[bytes]:
+    async def read_range(self, sha256: bytes, first_byte: int, last_byte: int) -> AsyncIterator[bytes]:
         """Reads the bytes from `first` to `last`, both included. Raises Rejected if the file is not in the
         store.
 
         Every piece is a request of its own, so that a reader may take its time: the store's time limits count
         for one piece.
         """
-        for start in range(first_byte, last + 1, PIECE_BYTES):
+        for start in range(first_byte, last_byte + 1, PIECE_BYTES):
             with _busy(self.where):
                 try:
                     piece = await self._store.get_range_async(
-                        _path(sha256), start=start, end=min(start + PIECE_BYTES, last + 1)
+                        _path(sha256), start=start, end=min(start + PIECE_BYTES, last_byte + 1)
                     )
                 except (NotFoundError, FileNotFoundError) as error:
                     raise Rejected(NOT_STORED) from error
@@ -149,10 +149,10 @@ class Files:
         """Returns None if it has not been made yet."""
         with _busy(self.where):
             try:
-                stored = await self._store.get_async(_thumbnail_path(key))
+                stored_file = await self._store.get_async(_thumbnail_path(key))
             except (NotFoundError, FileNotFoundError):
                 return None
-            return bytes(await stored.bytes_async())
+            return bytes(await stored_file.bytes_async())
 
     async def delete_thumbnails(self, keys: Sequence[ThumbnailKey]) -> None:
         """Deletes thumbnails; a missing one is no error."""
@@ -189,12 +189,14 @@ def _thumbnail_path(key: ThumbnailKey) -> str:
 
 
 @contextmanager
-def _busy(where: Reason) -> Iterator[None]:
+def _busy(location: Reason) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, TimeoutError) as error:
         raise Busy(
-            Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error)),
+            Reason(
+                "files_unusable", "{where} cannot be used ({error})", where=location, error=_reason(error)
+            ),
             retry_after_seconds=RETRY_AFTER_SECONDS,
         ) from error
 

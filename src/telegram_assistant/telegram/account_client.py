@@ -141,12 +141,12 @@ class AccountClient:
                 async with self._in_flight:
                     return await self._send(request, budget, cost, self._connection)
             except WaitRequired as required:
-                pause = await self._record_flood(budget, required.seconds)
+                pause_seconds = await self._record_flood(budget, required.seconds)
                 if required.seconds > PATIENCE_SECONDS or attempt == MAX_FLOODS:
-                    note_wait(pause)
-                    raise _flood_error(budget, pause) from required
-                note_wait(0.0, retries=1)
-                await self._wait_out(pause)
+                    note_wait(pause_seconds)
+                    raise _flood_error(budget, pause_seconds) from required
+                note_wait(0.0, retry_count=1)
+                await self._wait_out(pause_seconds)
         raise AssertionError("the last attempt returns or raises")
 
     async def _ask_other_data_center(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int) -> Any:
@@ -191,9 +191,9 @@ class AccountClient:
         try:
             await connect()
         except WaitRequired as required:
-            pause = await self._record_flood(CONNECT, required.seconds)
-            note_wait(pause)
-            raise _flood_error(CONNECT, pause) from required
+            pause_seconds = await self._record_flood(CONNECT, required.seconds)
+            note_wait(pause_seconds)
+            raise _flood_error(CONNECT, pause_seconds) from required
 
     # --- floods and budgets ---
 
@@ -202,19 +202,19 @@ class AccountClient:
         self._require_accepted()
         self._lease.check()
         meter, now = self._meter(budget), self._clock.now()
-        blocked = meter.blocked_seconds(now)
-        if blocked > PATIENCE_SECONDS:
-            raise _flood_error(budget, blocked)
-        wait = meter.seconds_until(now, *costs)
-        if wait > PATIENCE_SECONDS:
+        blocked_seconds = meter.blocked_seconds(now)
+        if blocked_seconds > PATIENCE_SECONDS:
+            raise _flood_error(budget, blocked_seconds)
+        wait_seconds = meter.seconds_until(now, *costs)
+        if wait_seconds > PATIENCE_SECONDS:
             raise Busy(
                 Reason(
                     "budget_used_up",
                     "the budget of {method} is used up for {seconds:.0f} s",
                     method=budget.method,
-                    seconds=wait,
+                    seconds=wait_seconds,
                 ),
-                retry_after_seconds=wait,
+                retry_after_seconds=wait_seconds,
             )
 
     def _require_accepted(self) -> None:
@@ -223,11 +223,11 @@ class AccountClient:
 
     async def _until_allowed(self, budget: MethodBudget, cost: Cost) -> None:
         self._check(budget, cost)
-        blocked = self._meter(budget).blocked_seconds(self._clock.now())
-        if blocked:
-            await self._wait_out(blocked)
-        while (wait := self._meter(budget).seconds_until(self._clock.now(), cost)) > 0:
-            await self._clock.sleep(wait)
+        blocked_seconds = self._meter(budget).blocked_seconds(self._clock.now())
+        if blocked_seconds:
+            await self._wait_out(blocked_seconds)
+        while (wait_seconds := self._meter(budget).seconds_until(self._clock.now(), cost)) > 0:
+            await self._clock.sleep(wait_seconds)
         self._lease.check()
 
     async def _wait_out(self, seconds: float) -> None:
@@ -236,34 +236,34 @@ class AccountClient:
         note_wait(seconds)
         self._lease.check()
 
-    async def _record_flood(self, budget: MethodBudget, demanded: float) -> float:
+    async def _record_flood(self, budget: MethodBudget, demanded_seconds: float) -> float:
         """Block the method, in this process and the next. Returns the length of the pause."""
-        careful = CAREFUL if demanded > CAREFUL_ABOVE_SECONDS else 1.0
-        pause = demanded * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
+        careful = CAREFUL if demanded_seconds > CAREFUL_ABOVE_SECONDS else 1.0
+        pause_seconds = demanded_seconds * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
         self.floods += 1
-        self._meters[budget.method] = self._meter(budget).block(self._clock.now(), pause)
+        self._meters[budget.method] = self._meter(budget).block(self._clock.now(), pause_seconds)
         self._export_block(budget.method)
         event, log_flood = (
-            ("account_flooded", log.warning) if demanded > ALERT_SECONDS else ("flood_wait", log.info)
+            ("account_flooded", log.warning) if demanded_seconds > ALERT_SECONDS else ("flood_wait", log.info)
         )
         log_flood(
             event,
             account_id=self._account_id,
             method=budget.method,
-            asked_seconds=demanded,
-            pause_seconds=round(pause, 1),
+            asked_seconds=demanded_seconds,
+            pause_seconds=round(pause_seconds, 1),
         )
         try:
             await self._save(budget)
         except Busy as busy:  # this process remembers the flood, and the request has its answer
             log.warning("flood_not_kept", account_id=self._account_id, method=budget.method, why=str(busy))
-        return pause
+        return pause_seconds
 
     def _export_block(self, method: str) -> None:
         """Export a block, also one that was saved before a restart."""
-        blocked = self._meters[method].blocked_seconds(self._clock.now())
-        if blocked:
-            ACCOUNT_BLOCKED.labels(self._account_id, method).set(time.time() + blocked)
+        blocked_seconds = self._meters[method].blocked_seconds(self._clock.now())
+        if blocked_seconds:
+            ACCOUNT_BLOCKED.labels(self._account_id, method).set(time.time() + blocked_seconds)
 
     def _meter(self, budget: MethodBudget) -> Meter:
         meter = self._meters.get(budget.method)

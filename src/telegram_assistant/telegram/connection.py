@@ -128,11 +128,11 @@ class Connection:
             raise
 
     def _raise_mapped(self, error: Exception) -> None:
-        mapped = map_error(error)
-        if isinstance(mapped, AccountRefused):
-            self.refused = mapped
-        if mapped is not None:
-            raise mapped from error
+        mapped_error = map_error(error)
+        if isinstance(mapped_error, AccountRefused):
+            self.refused = mapped_error
+        if mapped_error is not None:
+            raise mapped_error from error
 
 
 async def _close(client: TelegramClient, connecting: asyncio.Task[None] | None) -> None:

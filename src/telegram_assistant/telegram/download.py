@@ -65,10 +65,10 @@ async def locate(
             )
         ) from error
     return {
-        (message.id, ordinal): located
+        (message.id, ordinal): located_file
         for message in answer.messages
         for ordinal, media in enumerate(_media_items(getattr(message, "media", None)))
-        if (located := _locate_file(media)) is not None
+        if (located_file := _locate_file(media)) is not None
     }
 
 

@@ -111,5 +111,5 @@ def _account_state_after(error: Exception) -> AccountState | None:
 
 def _name(error: Exception) -> str:
     """Return the error's name as Telegram writes it, or else as Telethon does."""
-    generic = type(error) in errors.base_errors.values() or type(error) is errors.RPCError
-    return str(getattr(error, "message", "")) if generic else type(error).__name__
+    is_generic = type(error) in errors.base_errors.values() or type(error) is errors.RPCError
+    return str(getattr(error, "message", "")) if is_generic else type(error).__name__

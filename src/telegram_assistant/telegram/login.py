@@ -195,7 +195,7 @@ async def open_login(
     async with open_session_client(
         session,
         settings,
-        Lease(begun=FOR_EVER),
+        Lease(begun_at=FOR_EVER),
         account_id=account_id,
         limits=limits,
         receiver=scanned,
@@ -211,10 +211,10 @@ class QrScanned:
         self.event = asyncio.Event()
 
     def receive(self, updates: types.TypeUpdates) -> None:
-        received = (
+        received_updates = (
             [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
         )
-        if any(isinstance(update, types.UpdateLoginToken) for update in received):
+        if any(isinstance(update, types.UpdateLoginToken) for update in received_updates):
             self.event.set()
 
     def note_possible_gap(self) -> None:

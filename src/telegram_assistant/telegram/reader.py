@@ -73,7 +73,7 @@ class ChannelReader:
     async def newest(self, channel: Readable) -> HistoryPage:
         """Read the newest page. A page that holds the whole history proves every id from the first on."""
         history, answer = await self._history(channel)
-        page = _page(channel, history.messages, answer, below=None)
+        page = _page(channel, history.messages, answer, below_id=None)
         if page.proven is not None and getattr(history, "count", 0) <= len(history.messages):
             return replace(page, proven=IdRange(MessageId(1), page.proven.high))
         return page
@@ -81,13 +81,13 @@ class ChannelReader:
     async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """Read the page just before an id."""
         history, answer = await self._history(channel, offset_id=message_id)
-        return _page(channel, history.messages, answer, below=message_id)
+        return _page(channel, history.messages, answer, below_id=message_id)
 
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """Read the page just after an id. Its lowest message is the first that exists above the id."""
         history, answer = await self._history(channel, offset_id=message_id + 1, add_offset=-POSTS_PER_PAGE)
         messages = [message for message in history.messages if message.id > message_id]
-        page = _page(channel, messages, answer, below=None)
+        page = _page(channel, messages, answer, below_id=None)
         return replace(
             page, proven=IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None
         )
@@ -116,16 +116,16 @@ class ChannelReader:
     async def join(self, invite: str) -> FoundChannel:
         """Open a private channel by its invitation, and join it unless the account has joined already."""
         try:
-            checked = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
-            if isinstance(checked, types.ChatInvite):
-                if not checked.broadcast:
+            checked_invite = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
+            if isinstance(checked_invite, types.ChatInvite):
+                if not checked_invite.broadcast:
                     raise Rejected(
                         Reason("invitation_to_group", "the invitation leads to a group, not to a channel")
                     )
                 answer = await self.client.ask(functions.messages.ImportChatInviteRequest(invite))
                 chats = answer.chats
             else:
-                chats = [checked.chat]
+                chats = [checked_invite.chat]
         except NO_SUCH_INVITE as error:
             raise Rejected(Reason("invitation_invalid", "the invitation is no longer valid")) from error
         except errors.InviteRequestSentError as error:
@@ -210,11 +210,11 @@ class ChannelReader:
 
     async def look_up(self, chats: Sequence[Readable]) -> Listing:
         """Look up chats of which only ids are known."""
-        received: list[Any] = []
+        received_chats: list[Any] = []
         for start in range(0, len(chats), POSTS_PER_PAGE):
-            received += await self._chats(chats[start : start + POSTS_PER_PAGE])
-        listing = _listing(received)
-        return replace(listing, closed=listing.closed + len(chats) - len(received))
+            received_chats += await self._chats(chats[start : start + POSTS_PER_PAGE])
+        listing = _listing(received_chats)
+        return replace(listing, closed=listing.closed + len(chats) - len(received_chats))
 
     async def _chats(self, chats: Sequence[Readable]) -> list[Any]:
         """Load chats, without those that Telegram does not show.
@@ -272,21 +272,26 @@ def _cursor_after(answer: types.messages.DialogsSlice, chats: dict[int, Any]) ->
         for message in answer.messages
         if isinstance(message.peer_id, types.PeerChannel)
     }
-    for last in reversed(answer.dialogs):
+    for last_dialog in reversed(answer.dialogs):
         if (
-            isinstance(last.peer, types.PeerChannel)
-            and (date := dates.get((last.peer.channel_id, last.top_message))) is not None
+            isinstance(last_dialog.peer, types.PeerChannel)
+            and (date := dates.get((last_dialog.peer.channel_id, last_dialog.top_message))) is not None
         ):
             return DialogCursor(
-                date, last.top_message, last.peer.channel_id, chats[last.peer.channel_id].access_hash or 0
+                date,
+                last_dialog.top_message,
+                last_dialog.peer.channel_id,
+                chats[last_dialog.peer.channel_id].access_hash or 0,
             )
     return None
 
 
-def _page(channel: Readable, messages: list[Any], answer: bytes, *, below: MessageId | None) -> HistoryPage:
+def _page(
+    channel: Readable, messages: list[Any], answer: bytes, *, below_id: MessageId | None
+) -> HistoryPage:
     posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
-    proven = proven_by([MessageId(message.id) for message in messages], below=below)
-    return HistoryPage(posts, proven, partial(_pack, messages, answer))
+    proven_range = proven_by([MessageId(message.id) for message in messages], below_id=below_id)
+    return HistoryPage(posts, proven_range, partial(_pack, messages, answer))
 
 
 def _pack(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> bytes:
@@ -314,11 +319,11 @@ def _listing(chats: Sequence[Any]) -> Listing:
         for chat in chats
         if _is_channel(chat) and ((channel := _translate_chat(chat)).joined or not channel.channel.is_private)
     )
-    groups = sum(
+    group_count = sum(
         isinstance(chat, types.Chat | types.ChatForbidden) or not getattr(chat, "broadcast", False)
         for chat in chats
     )
-    return Listing(channels, groups, closed=len(chats) - groups - len(channels))
+    return Listing(channels, group_count, closed=len(chats) - group_count - len(channels))
 
 
 def _folder(telegram_folder: types.DialogFilter | types.DialogFilterChatlist) -> TelegramFolder:

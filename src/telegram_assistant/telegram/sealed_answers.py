@@ -32,13 +32,13 @@ class AnswerReceiver:
     def public_key(self) -> bytes:
         return self._private.public_key().public_bytes_raw()
 
-    def open(self, sealed: bytes, *, question: str) -> str:
+    def open(self, sealed_bytes: bytes, *, question: str) -> str:
         """Open an answer. Raises Rejected if it was sealed for another key or another question."""
         try:
-            peer_key = X25519PublicKey.from_public_bytes(sealed[:KEY_BYTES])
+            peer_key = X25519PublicKey.from_public_bytes(sealed_bytes[:KEY_BYTES])
             return (
                 _cipher(self._private, peer_key)
-                .decrypt(NONCE, sealed[KEY_BYTES:], question.encode())
+                .decrypt(NONCE, sealed_bytes[KEY_BYTES:], question.encode())
                 .decode()
             )
         except (InvalidTag, ValueError) as error:
@@ -49,8 +49,10 @@ class AnswerReceiver:
 
 def derive_receiver(secret: bytes, purpose: str) -> AnswerReceiver:
     """Return the receiver that everybody who has the secret derives for this purpose."""
-    derived = HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tga receiver " + purpose.encode()).derive(secret)
-    return AnswerReceiver(X25519PrivateKey.from_private_bytes(derived))
+    derived_bytes = HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tga receiver " + purpose.encode()).derive(
+        secret
+    )
+    return AnswerReceiver(X25519PrivateKey.from_private_bytes(derived_bytes))
 
 
 def seal(answer: str, public_key: bytes, *, question: str) -> bytes:
@@ -61,5 +63,5 @@ def seal(answer: str, public_key: bytes, *, question: str) -> bytes:
 
 
 def _cipher(own_key: X25519PrivateKey, peer_key: X25519PublicKey) -> AESGCM:
-    shared = own_key.exchange(peer_key)
-    return AESGCM(HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tga login answer").derive(shared))
+    shared_bytes = own_key.exchange(peer_key)
+    return AESGCM(HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tga login answer").derive(shared_bytes))

@@ -35,7 +35,7 @@ def session_of(login: str) -> LoginSession:
     try:
         return LoginSession(login)
     except (ValueError, struct.error) as error:
-        why = Reason(
+        reason = Reason(
             "session_malformed", "the session is not in Telethon's format; a login prints it as one long line"
         )
-        raise AccountRefused(why, state=AccountState.LOGGED_OUT) from error
+        raise AccountRefused(reason, state=AccountState.LOGGED_OUT) from error

@@ -127,10 +127,11 @@ class UpdateBuffer:
 
     def take(self) -> tuple[ChannelUpdates, ...]:
         """Return and remove the buffered updates."""
-        waiting, self._waiting, self._count = self._waiting, {}, 0
+        waiting_updates, self._waiting, self._count = self._waiting, {}, 0
         self.has_updates.clear()
         return tuple(
-            _channel_updates(ChannelId(channel_id), buffered) for channel_id, buffered in waiting.items()
+            _channel_updates(ChannelId(channel_id), buffered_waiting)
+            for channel_id, buffered_waiting in waiting_updates.items()
         )
 
     def _receive_all(self, updates: Iterable[Any]) -> None:
@@ -155,19 +156,19 @@ class UpdateBuffer:
         self._buffer(channel_id, update)
 
     def _buffer(self, channel_id: int, update: Any) -> None:
-        messages, deleted = _contents(update)
-        if not (messages or deleted):
+        messages, deleted_ids = _contents(update)
+        if not (messages or deleted_ids):
             return
-        waiting = self._waiting_in(channel_id)
-        before = len(waiting)
-        if self._count + len(messages) + len(deleted) > self._max_waiting:
-            waiting = self._waiting[channel_id] = _Waiting(gap=Gap.DROPPED)
+        waiting_updates = self._waiting_in(channel_id)
+        before = len(waiting_updates)
+        if self._count + len(messages) + len(deleted_ids) > self._max_waiting:
+            waiting_updates = self._waiting[channel_id] = _Waiting(gap=Gap.DROPPED)
         else:
-            waiting.messages |= messages
-            waiting.deleted |= deleted
-            for message_id in deleted:
-                waiting.messages.pop(message_id, None)
-        self._count += len(waiting) - before
+            waiting_updates.messages |= messages
+            waiting_updates.deleted |= deleted_ids
+            for message_id in deleted_ids:
+                waiting_updates.messages.pop(message_id, None)
+        self._count += len(waiting_updates) - before
 
     def _is_ahead(self, update: types.UpdateChannelTooLong) -> bool:
         known_pts = self._pts.get(update.channel_id)
@@ -199,15 +200,15 @@ def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:
     return {}, set()
 
 
-def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates:
-    messages = tuple(waiting.messages.values())
+def _channel_updates(channel_id: ChannelId, waiting_updates: _Waiting) -> ChannelUpdates:
+    messages = tuple(waiting_updates.messages.values())
     posts = tuple(post for message in messages if (post := post_of(channel_id, message)) is not None)
     return ChannelUpdates(
         channel_id,
         posts,
         messages,
-        tuple(MessageId(message_id) for message_id in sorted(waiting.deleted)),
-        waiting.gap,
+        tuple(MessageId(message_id) for message_id in sorted(waiting_updates.deleted)),
+        waiting_updates.gap,
     )
 
 

@@ -36,9 +36,9 @@ class Sealed:
 class Vault:
     """Seals and opens sessions."""
 
-    def __init__(self, keys: dict[str, bytes], current: str) -> None:
+    def __init__(self, keys: dict[str, bytes], current_key_id: str) -> None:
         self._keys = keys
-        self._current = current
+        self._current = current_key_id
 
     def seal(self, session: str, *, account_id: int) -> Sealed:
         """Seal a session for one account. It does not open in another account's row."""

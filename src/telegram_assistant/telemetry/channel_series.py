@@ -94,8 +94,8 @@ class ChannelCounter(_ChannelCounts):
     def add(self, channel_id: int, amount: float = 1.0, **labels: str) -> None:
         with self._log_errors(), self._lock:
             growth = _not_negative(amount)
-            others = tuple(labels[name] for name in self._labels)
-            series = (self._label(channel_id), *others)
+            other_labels = tuple(labels[name] for name in self._labels)
+            series = (self._label(channel_id), *other_labels)
             self._values[series] = self._values.get(series, 0.0) + growth
 
     def _family(self) -> Metric:
@@ -166,8 +166,8 @@ class ChannelState(_ChannelSeries):
         values: list[float] = []
         with self._log_errors():
             with self._lock:
-                stored = list(self._values.values())
-            values.extend(self._as_shown(stored))
+                stored_values = list(self._values.values())
+            values.extend(self._as_shown(stored_values))
         return values
 
     def own_series(self) -> Iterable[int]:
@@ -192,12 +192,14 @@ class ChannelState(_ChannelSeries):
         family = GaugeMetricFamily(self.name, self._about, labels=["channel_id"])
         channel_ids = self.own_series()
         with self._lock:
-            stored = {
+            stored_values = {
                 channel_id: self._values[channel_id]
                 for channel_id in channel_ids
                 if channel_id in self._values
             }
-        for channel_id, value in zip(stored, self._as_shown(list(stored.values())), strict=True):
+        for channel_id, value in zip(
+            stored_values, self._as_shown(list(stored_values.values())), strict=True
+        ):
             family.add_metric([str(channel_id)], value)
         return family
 

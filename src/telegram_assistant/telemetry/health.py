@@ -142,11 +142,11 @@ class Health:
         )
 
     def _merge_reports(self) -> dict[str, HealthReport]:
-        merged = dict(self._reports)
+        merged_reports = dict(self._reports)
         for name, report in self._section_reports.items():
-            if name not in merged or SEVERITY[report.state] > SEVERITY[merged[name].state]:
-                merged[name] = report
-        return merged
+            if name not in merged_reports or SEVERITY[report.state] > SEVERITY[merged_reports[name].state]:
+                merged_reports[name] = report
+        return merged_reports
 
     def take_traffic(self) -> None:
         self._not_ready = ""
@@ -192,12 +192,12 @@ async def _run_probe(probe: Probe, timeout_seconds: float) -> str:
     """Probes a server. If this process was itself too busy to see the answer in time, it asks once more."""
     loop = asyncio.get_running_loop()
     for _ in range(2):
-        began = loop.time()
+        began_at = loop.time()
         try:
             async with asyncio.timeout(timeout_seconds):
                 await probe()
         except TimeoutError:
-            if loop.time() - began < timeout_seconds * OWN_DELAY:
+            if loop.time() - began_at < timeout_seconds * OWN_DELAY:
                 break
         except Exception as error:  # noqa: BLE001 -- any error means that the server is not ready
             return f"{type(error).__name__}: it cannot be used now"

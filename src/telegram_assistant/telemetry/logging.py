@@ -60,10 +60,10 @@ def configure_logging(
     )
     level = getattr(logging, settings.log_level.upper())
     root = logging.getLogger()
-    for old in root.handlers[:]:
-        root.removeHandler(old)
-        if isinstance(old, LibraryLogHandler):
-            old.close()
+    for old_handler in root.handlers[:]:
+        root.removeHandler(old_handler)
+        if isinstance(old_handler, LibraryLogHandler):
+            old_handler.close()
     root.addHandler(handler)
     root.setLevel(level)
     for name in CHATTY:

@@ -47,15 +47,15 @@ class LibraryLogHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
             return
         now, message = time.monotonic(), _message_of(record)
-        repeated = self._messages.get(message)
-        if repeated is None or now - repeated.written_at >= self._repeat_seconds:
+        repeated_message = self._messages.get(message)
+        if repeated_message is None or now - repeated_message.written_at >= self._repeat_seconds:
             if len(self._messages) >= MAX_MESSAGES:
                 self.write_counts()
             self._messages[message] = _Repeated(now, record)
-            super().emit(record if repeated is None else _with_count(record, repeated.count))
+            super().emit(record if repeated_message is None else _with_count(record, repeated_message.count))
             return
-        repeated.last, repeated.count = record, repeated.count + 1
-        if repeated.count == 1:
+        repeated_message.last, repeated_message.count = record, repeated_message.count + 1
+        if repeated_message.count == 1:
             with suppress(
                 RuntimeError
             ):  # outside an event loop, the count is written with the next repetition or at the end
@@ -74,11 +74,11 @@ class LibraryLogHandler(logging.StreamHandler[TextIO]):
     def _write_count(self, message: _Message) -> None:
         self.acquire()
         try:
-            repeated = self._messages.pop(message, None)
-            if repeated is not None and repeated.count:
+            repeated_message = self._messages.pop(message, None)
+            if repeated_message is not None and repeated_message.count:
                 # The traceback stands in the first line.
-                repeated.last.exc_info = repeated.last.exc_text = None
-                super().emit(_with_count(repeated.last, repeated.count))
+                repeated_message.last.exc_info = repeated_message.last.exc_text = None
+                super().emit(_with_count(repeated_message.last, repeated_message.count))
         finally:
             self.release()
 

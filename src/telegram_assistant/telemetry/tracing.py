@@ -66,11 +66,11 @@ def span(
     if _Recording.tracer is None:
         return nullcontext()
     parent_context = _context_of(parent) if parent else context.get_current()
-    linked = [
+    span_links = [
         trace.Link(trace.get_current_span(_context_of(link)).get_span_context()) for link in links if link
     ]
     return _Recording.tracer.start_as_current_span(
-        name, context=parent_context, links=linked, attributes=attributes
+        name, context=parent_context, links=span_links, attributes=attributes
     )
 
 

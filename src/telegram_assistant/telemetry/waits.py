@@ -34,9 +34,9 @@ def collect_waits() -> Iterator[Waits]:
         _current.reset(token)
 
 
-def note_wait(seconds: float, *, retries: int = 0) -> None:
+def note_wait(seconds: float, *, retry_count: int = 0) -> None:
     """Records a wait that Telegram asked for. Does nothing outside `collect_waits`."""
     waits = _current.get()
     if waits is not None:
         waits.seconds += seconds
-        waits.retries += retries
+        waits.retries += retry_count

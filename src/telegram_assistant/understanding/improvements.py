@@ -52,18 +52,18 @@ class Improvement:
 
 def better_tags(tagger: Tagger) -> Improvement:
     async def make(stored_posts: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        understood = await tagger.tag(stored_posts, urgency=urgency, pays_for_history=True)
-        improved = {}
+        understood_tags = await tagger.tag(stored_posts, urgency=urgency, pays_for_history=True)
+        improved_tags = {}
         for stored_post in stored_posts:
-            result = understood[stored_post.post.id]
+            result = understood_tags[stored_post.post.id]
             tags = result.local.tags if result.local is not None else ()
             event = (
                 _event(PostTagged, stored_post, trigger=Trigger.PROVIDER_RETAG, tags=tags)
                 if result.tier is Tier.PROVIDER
                 else None
             )
-            improved[stored_post.post.id] = Improved(result.reason, event)
-        return improved
+            improved_tags[stored_post.post.id] = Improved(result.reason, event)
+        return improved_tags
 
     return Improvement(TAGGING, 20, make)
 

@@ -35,10 +35,10 @@ def improving(*, wanted_results: ProviderWanted, posts: Posts, improvements: Seq
     async def keep_improving(improvement: Improvement, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             try:
-                improved = await improve(improvement, wanted_results=wanted_results, posts=posts)
+                improved_count = await improve(improvement, wanted_results=wanted_results, posts=posts)
             except Busy:
-                improved = 0
-            if not improved:
+                improved_count = 0
+            if not improved_count:
                 await sleep_unless(stopping, IDLE_SECONDS)
 
     async def run(stopping: asyncio.Event) -> None:

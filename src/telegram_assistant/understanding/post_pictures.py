@@ -78,11 +78,11 @@ class _Look:
         """The result of each file, with the provider's model that analysed it, if any."""
         results, post = self.by.media_results, self.stored.post
         post_files = await results.load_post_files(post.id)
-        allowed = await self.by.ai_policies.of_channel(post.channel_id)
+        allowed_use = await self.by.ai_policies.of_channel(post.channel_id)
         verdicts = {
             file: decide(
                 file,
-                policy=allowed.policy,
+                policy=allowed_use.policy,
                 is_protected=post_files.is_protected,
                 has_place=self.by.files is not None,
             )
@@ -145,18 +145,18 @@ class _Look:
             provider = None  # the result is another model's: ask the current one
         why, withheld = "", ""
         if local is None or (provider is None and may_leave):
-            opened = await self.by.picture_readers.open(await _bytes(sha256, self.by.files))
-            if is_too_small(opened.width, opened.height):
+            opened_picture = await self.by.picture_readers.open(await _bytes(sha256, self.by.files))
+            if is_too_small(opened_picture.width, opened_picture.height):
                 return replace(file_vision, why=VisionDecision.TOO_SMALL.words), None
-            await results.remember_look(sha256, opened.look)
+            await results.remember_look(sha256, opened_picture.look)
             if local is None:
-                read = await gate.text_in(opened.picture, channel_id=self.stored.post.channel_id)
+                read = await gate.text_in(opened_picture.picture, channel_id=self.stored.post.channel_id)
                 local, why = (
                     await _keep_result(sha256, Tier.LOCAL, read, results),
                     "" if read.reason is None else read.reason.value,
                 )
             if provider is None and may_leave:
-                provider, withheld = await self._ask_provider(sha256, opened, local)
+                provider, withheld = await self._ask_provider(sha256, opened_picture, local)
         if local is None and provider is None:
             is_skipped = why in {FallbackReason.NO_PROVIDER, FallbackReason.POLICY}
             return replace(
@@ -165,13 +165,13 @@ class _Look:
                 withheld=withheld,
                 is_failed=not is_skipped,
             ), None
-        seen = replace(
+        seen_vision = replace(
             file_vision,
             local=local.seen if local else None,
             provider=provider.seen if provider else None,
             withheld=withheld,
         )
-        return seen, provider.model if provider else None
+        return seen_vision, provider.model if provider else None
 
     async def _ask_provider(
         self, sha256: bytes, opened_picture: OpenedPicture, local_result: FileResult | None
@@ -207,13 +207,16 @@ class _Look:
 
 
 async def _keep_result(
-    sha256: bytes, tier: Tier, understood: Understood[PictureFacts], results: MediaResults
+    sha256: bytes, tier: Tier, understood_facts: Understood[PictureFacts], results: MediaResults
 ) -> FileResult | None:
-    facts = understood.value
+    facts = understood_facts.value
     if facts is None:
         return None
-    seen = Seen(facts.description, facts.text, facts.is_meme, facts.is_document)
-    result = FileResult(seen, VisionModel(understood.provider, understood.model, understood.prompt_version))
+    seen_facts = Seen(facts.description, facts.text, facts.is_meme, facts.is_document)
+    result = FileResult(
+        seen_facts,
+        VisionModel(understood_facts.provider, understood_facts.model, understood_facts.prompt_version),
+    )
     await results.keep(sha256, tier, result)
     return result
 

@@ -51,23 +51,25 @@ class Tagger:
             )
             for stored_post in alive
         ]
-        understood = await self.gate.tags(
+        understood_tags = await self.gate.tags(
             materials, vocabulary=await self.vocabularies.current(), urgency=urgency
         )
         rows = [
             row
-            for stored_post, result in zip(alive, understood, strict=True)
+            for stored_post, result in zip(alive, understood_tags, strict=True)
             for row in _rows(stored_post, result)
         ]
         await self.enrichments.save(rows)
         await self.vocabularies.propose(
             [
                 proposal
-                for material, result in zip(materials, understood, strict=True)
+                for material, result in zip(materials, understood_tags, strict=True)
                 for proposal in _proposals(material, result)
             ]
         )
-        return {stored_post.post.id: result for stored_post, result in zip(alive, understood, strict=True)}
+        return {
+            stored_post.post.id: result for stored_post, result in zip(alive, understood_tags, strict=True)
+        }
 
     async def _load_picture_texts(
         self, stored_posts: Sequence[StoredPost]

@@ -92,7 +92,11 @@ class EmbeddedVectors:
     async def drop(self, collection: str) -> None:
         async with self._writing:
             shard = self._shards.pop(collection, None)
-            self._shown = {name: current for name, current in self._shown.items() if current != collection}
+            self._shown = {
+                name: shown_collection
+                for name, shown_collection in self._shown.items()
+                if shown_collection != collection
+            }
             self._save()
         if shard is not None:
             await _remove(shard)
@@ -208,7 +212,7 @@ class EmbeddedVectors:
             try:
                 self._shards[collection] = await Shard.load(self._folder / name)
             except Exception as error:
-                why = Reason(
+                reason = Reason(
                     "vectors_unreadable",
                     "the vectors in {folder} cannot be read ({error})",
                     folder=str(self._folder / name),
@@ -219,7 +223,7 @@ class EmbeddedVectors:
                     "Remove the folder {folder} and run `tga rebuild vectors`",
                     folder=str(self._folder),
                 )
-                raise CannotStart(why, remedy=remedy) from error
+                raise CannotStart(reason, remedy=remedy) from error
         self._shown = {
             name: collection for name, collection in state["shown"].items() if collection in self._shards
         }

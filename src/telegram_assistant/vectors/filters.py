@@ -104,10 +104,10 @@ def _within(channel_ids: frozenset[ChannelId], query: VectorQuery) -> tuple[tupl
         is_limit = since is not None and (query.since is None or since > query.since)
         channels_by_since.setdefault(since if is_limit else None, []).append(channel_id)
     return tuple(
-        (AnyOf("channel", tuple(some)),)
+        (AnyOf("channel", tuple(chosen_channel_ids)),)
         if since is None
-        else (AnyOf("channel", tuple(some)), Between("at", since.timestamp(), None))
-        for since, some in (channels_by_since or {None: []}).items()
+        else (AnyOf("channel", tuple(chosen_channel_ids)), Between("at", since.timestamp(), None))
+        for since, chosen_channel_ids in (channels_by_since or {None: []}).items()
     )
 
 

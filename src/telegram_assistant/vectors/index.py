@@ -63,14 +63,14 @@ class VectorIndex:
         posts if a new collection has appeared. So neither a rebuild that begins now nor another writer with
         an older reading leaves old data behind. A post that is deleted or has no vector has no point.
         """
-        written: dict[PostId, StateVersion] = {}
+        written_versions: dict[PostId, StateVersion] = {}
         pending = list(dict.fromkeys(post_ids))
         while pending:
             before = await self._collections(into)
             states = await self._states.load(pending)
             before |= await self._write(pending, states, before, into=into, urgency=urgency)
             versions = await self._states.versions(pending)
-            written |= versions
+            written_versions |= versions
             has_appeared = bool(await self._collections(into) - before)
             pending = [
                 post_id
@@ -78,7 +78,7 @@ class VectorIndex:
                 if has_appeared
                 or versions.get(post_id) != (states[post_id].version if post_id in states else None)
             ]
-        return written
+        return written_versions
 
     async def _create_first(self, space: Space) -> str:
         """Creates a collection for the first vectors of a model, visible to searches at once."""

@@ -137,12 +137,12 @@ async def examine(settings: VectorSettings, model: str) -> list[Finding]:
             assert store is not None  # they are not off
             return [await _check_collections(store, _describe_location(settings), model)]
     except InUse:
-        used = Reason(
+        used_reason = Reason(
             "vectors_held",
             "{place}, used by a running process; for more processes set QDRANT_URL",
             place=_describe_location(settings),
         )
-        return [ok(SUBJECT, used)]
+        return [ok(SUBJECT, used_reason)]
     except CannotStart as error:
         return [bad(SUBJECT, error.why, remedy=error.remedy)]
     except Busy as error:

@@ -110,14 +110,14 @@ class ServerVectors:
             await self._client.delete_collection(self._prefix + collection)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        sent = [
+        sent_points = [
             models.PointStruct(
                 id=str(point.post_id.uuid), vector=list(point.vector), payload=dict(point.payload)
             )
             for point in points
         ]
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-            await self._client.upsert(self._prefix + collection, sent, wait=True)
+            await self._client.upsert(self._prefix + collection, sent_points, wait=True)
 
     async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
         if post_ids:

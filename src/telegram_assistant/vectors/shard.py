@@ -110,13 +110,13 @@ class Shard:
             await _call(self.engine.flush)
             self.unflushed = 0
 
-    async def carry_over(self, new: "Shard") -> None:
+    async def carry_over(self, new_shard: "Shard") -> None:
         """Copies the current state of points written since the copy was taken, or since the last call,
         to `new`.
         """
-        touched, self.touched = self.touched or set(), set()
+        touched_post_ids, self.touched = self.touched or set(), set()
         with self._hold_open():
-            await _call(_carry_over, self.engine, new.engine, touched)
+            await _call(_carry_over, self.engine, new_shard.engine, touched_post_ids)
 
     async def close(self) -> None:
         if self.users:
@@ -248,8 +248,8 @@ def _condition(condition: AnyOf | Between) -> FieldCondition:
             return FieldCondition(condition.field, range=RangeFloat(gte=condition.since, lt=condition.until))
 
 
-def _carry_over(old: EdgeShard, new: EdgeShard, touched: Collection[PostId]) -> None:
-    ids = [post_id.uuid for post_id in touched]
+def _carry_over(old: EdgeShard, new: EdgeShard, touched_post_ids: Collection[PostId]) -> None:
+    ids = [post_id.uuid for post_id in touched_post_ids]
     for start in range(0, len(ids), AT_ONCE):
         some = set(ids[start : start + AT_ONCE])
         records = old.retrieve([*some], with_payload=True, with_vector=True)

@@ -83,13 +83,13 @@ class SharedVectors:
         self.where = f"embedded, in the folder {folder}, of another process"
         self._path = folder / SOCKET
 
-    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
+    async def search(self, space: Space, vector_query: VectorQuery) -> tuple[Hit, ...]:
         """Searches through the other process. Raises Busy if it does not answer."""
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 reader, writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)
                 try:
-                    writer.write(REQUEST.dump_json(SearchRequest(space, sought)) + b"\n")
+                    writer.write(REQUEST.dump_json(SearchRequest(space, vector_query)) + b"\n")
                     return HITS.validate_json(await reader.readline())
                 finally:
                     writer.close()

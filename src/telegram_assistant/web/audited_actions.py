@@ -40,10 +40,12 @@ async def perform_form_once(
     return answer
 
 
-async def _perform(route: Action[Any], audited: str, view: TenantView) -> Content | Response | PageInTenant:
+async def _perform(
+    route: Action[Any], audited_text: str, view: TenantView
+) -> Content | Response | PageInTenant:
     answer = await route.perform(view)
     subject = view.request.url.path.removeprefix(view.url(""))
-    action = AuditedAction(view.person.name, audited, subject, None, view.facts, view.person.public_id)
+    action = AuditedAction(view.person.name, audited_text, subject, None, view.facts, view.person.public_id)
     await record_action(action, audit=view.stores.audit)
     return answer
 

@@ -40,15 +40,15 @@ def places_of_units(text: str) -> list[int]:
 
     The place between the two units of one character is the place before it.
     """
-    text, places, copied_until, letter_index = storable(text), list[int](), 0, 0
+    text, letter_indexes, copied_until, letter_index = storable(text), list[int](), 0, 0
     for shifting in _SHIFTING.finditer(text):
-        places += range(letter_index, letter_index + shifting.start() - copied_until)
+        letter_indexes += range(letter_index, letter_index + shifting.start() - copied_until)
         letter_index += shifting.start() - copied_until
         copied_until = shifting.end()
-        places += (letter_index, letter_index) if shifting[0] > "\uffff" else (letter_index,)
+        letter_indexes += (letter_index, letter_index) if shifting[0] > "\uffff" else (letter_index,)
         letter_index += shifting[0] > "\uffff"
-    places += range(letter_index, letter_index + len(text) - copied_until + 1)
-    return places
+    letter_indexes += range(letter_index, letter_index + len(text) - copied_until + 1)
+    return letter_indexes
 
 
 def has_visible(text: str) -> bool:

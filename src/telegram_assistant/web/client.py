@@ -37,7 +37,7 @@ class Clients:
 
     def _trusts(self, address: str) -> bool:
         try:
-            parsed = ip_address(address)
+            parsed_address = ip_address(address)
         except ValueError:
             return False
-        return any(parsed in network for network in self._trusted)
+        return any(parsed_address in network for network in self._trusted)

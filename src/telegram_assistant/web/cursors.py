@@ -35,9 +35,9 @@ def read_moment_cursor(text: str) -> MomentCursor | None:
     """Returns None for the first page. Raises Missing for what no page of ours has written."""
     if not text:
         return None
-    written, _, identifier = text.partition("_")
+    moment_text, _, identifier = text.partition("_")
     try:
-        moment = datetime.fromisoformat(written)
+        moment = datetime.fromisoformat(moment_text)
     except ValueError as error:
         raise Missing(PAGE_UNKNOWN) from error
     if moment.tzinfo is None:

@@ -50,17 +50,20 @@ def render_pieces(
     Screen readers say the labels.
     """
     labels = {PieceChange.REMOVED: removed_label, PieceChange.ADDED: added_label}
-    rendered = (
+    rendered_pieces = (
         _CHANGES[piece.change].format(
             labels[piece.change], _CHANGED_LINE_BREAK.join(clean_characters(piece.text).split("\n"))
         )
         if piece.change in _CHANGES
         else _fold_unchanged(
-            clean_characters(piece.text), context, is_first=number == 0, is_last=number == len(pieces) - 1
+            clean_characters(piece.text),
+            context,
+            is_first=piece_index == 0,
+            is_last=piece_index == len(pieces) - 1,
         )
-        for number, piece in enumerate(pieces)
+        for piece_index, piece in enumerate(pieces)
     )
-    return Markup('<p class="diff" dir="auto">{}</p>').format(Markup().join(rendered))
+    return Markup('<p class="diff" dir="auto">{}</p>').format(Markup().join(rendered_pieces))
 
 
 def _fold_unchanged(text: str, context: int, *, is_first: bool, is_last: bool) -> Markup:

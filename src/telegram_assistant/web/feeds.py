@@ -189,8 +189,10 @@ def _json_item(written_entry: _WrittenEntry) -> dict[str, object]:
 
 def _web_address(link: str) -> str:
     """The link as a page would offer it; empty if it does not lead into the web."""
-    offered = safe_link(link)
-    return offered.address if offered is not None and offered.address.startswith("http") else ""
+    offered_link = safe_link(link)
+    return (
+        offered_link.address if offered_link is not None and offered_link.address.startswith("http") else ""
+    )
 
 
 def _urn(name: str) -> str:

@@ -117,8 +117,8 @@ def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label:
 
 def _render_entities(text: str, entities: Sequence[TextEntity], surroundings: _Surroundings) -> Markup:
     spans = list(_spans(entities[:MAX_ENTITIES], places_of_units(text), surroundings))
-    rendered = _render(surroundings.text, spans)
-    return rendered if len(rendered) <= MAX_MARKUP_LENGTH else _render(surroundings.text, [])
+    rendered_text = _render(surroundings.text, spans)
+    return rendered_text if len(rendered_text) <= MAX_MARKUP_LENGTH else _render(surroundings.text, [])
 
 
 def _render(text: str, spans: list[_EntitySpan]) -> Markup:
@@ -128,18 +128,20 @@ def _render(text: str, spans: list[_EntitySpan]) -> Markup:
 
 
 def _spans(
-    entities: Iterable[TextEntity], places: list[int], surroundings: _Surroundings
+    entities: Iterable[TextEntity], letter_indexes: list[int], surroundings: _Surroundings
 ) -> Iterator[_EntitySpan]:
     """The elements that the entities draw, without overlaps in any layer and without blanks at the end."""
-    units = len(places) - 1
+    units = len(letter_indexes) - 1
     drawn_until: defaultdict[int, int] = defaultdict(int)
     for entity in sorted(entities, key=lambda entity: (entity.offset, -entity.length)):
         if entity.kind not in _LAYERS:
             continue
         layer, element_of = _LAYERS[entity.kind]
-        start = max(places[min(max(entity.offset, 0), units)], drawn_until[layer])
+        start = max(letter_indexes[min(max(entity.offset, 0), units)], drawn_until[layer])
         end = start + len(
-            surroundings.text[start : places[min(max(entity.offset + entity.length, 0), units)]].rstrip()
+            surroundings.text[
+                start : letter_indexes[min(max(entity.offset + entity.length, 0), units)]
+            ].rstrip()
         )
         if start < end:
             drawn_until[layer] = end
@@ -169,20 +171,23 @@ def _nest_elements(text: str, spans: Sequence[_EntitySpan]) -> Iterator[str]:
     for span in spans:
         starting[span.start].append(span)
     edges = {len(text), len(text) + 1, *starting, *(span.end for span in spans)}
-    active, opened = list[_EntitySpan](), list[_EntitySpan]()
+    active, opened_spans = list[_EntitySpan](), list[_EntitySpan]()
     for start, end in pairwise(sorted(edges)):
         active = sorted((*(span for span in active if span.end > start), *starting[start]))
         layers = {span.layer for span in active}
         is_text = _PARAGRAPH in layers or _CODE_BLOCK in layers
         current_spans = active if is_text else [span for span in active if span.layer < _CODE_BLOCK]
         same_count = sum(
-            1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(opened, current_spans, strict=False))
+            1
+            for _ in takewhile(
+                lambda pair: pair[0] is pair[1], zip(opened_spans, current_spans, strict=False)
+            )
         )
-        for span in reversed(opened[same_count:]):
+        for span in reversed(opened_spans[same_count:]):
             yield span.element.closing
             yield span.element.end_note if span.end <= start else ""
         yield from (span.element.opening for span in current_spans[same_count:])
-        opened = current_spans
+        opened_spans = current_spans
         if is_text:
             yield _LINE_BREAK.join(text[start:end].split("\n")) if _PARAGRAPH in layers else text[start:end]
 

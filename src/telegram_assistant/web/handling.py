@@ -175,7 +175,7 @@ class PageHandler:
         )
 
     async def _open_view(
-        self, page_request: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None
+        self, page_request: _PageRequest, kind: type[View], route: AnyRoute, tenant_id: UUID | None = None
     ) -> View:
         form = FormData()
         if isinstance(route, Action):
@@ -205,7 +205,7 @@ class PageHandler:
             return PersonView(**common)
         membership = _find_membership(
             page_request.session.memberships,
-            tenant or uuid_of(page_request.request.path_params["tenant"]),
+            tenant_id or uuid_of(page_request.request.path_params["tenant"]),
             route.needs,
         )
         stores = self._app.tenant_of_actor(membership.tenant_id, person.user_id)
@@ -215,8 +215,8 @@ class PageHandler:
     async def _read_own_form(self, page_request: _PageRequest, route: Action[Any]) -> FormData:
         """Reads a form, if it comes from a page of ours, or its address is a proof."""
         request, limits = page_request.request, route.limits
-        announced = request.headers.get("content-length", "")
-        if not announced.isdecimal() or int(announced) > limits.max_bytes:
+        announced_text = request.headers.get("content-length", "")
+        if not announced_text.isdecimal() or int(announced_text) > limits.max_bytes:
             raise Rejected(FORM_TOO_LARGE)
         try:
             form = await request.form(
@@ -345,8 +345,10 @@ class PageHandler:
         return response
 
 
-def _find_membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
-    own_membership = next((membership for membership in memberships if membership.tenant == tenant), None)
+def _find_membership(
+    memberships: tuple[Membership, ...], tenant_id: UUID, needs: KeyScope | None
+) -> Membership:
+    own_membership = next((membership for membership in memberships if membership.tenant == tenant_id), None)
     if own_membership is None:
         raise Missing(PAGE_UNKNOWN)
     if own_membership.suspended_reason is not None:
@@ -378,8 +380,8 @@ def _choose_language(page_request: _PageRequest) -> Language:
 
 
 def _choose_zone(page_request: _PageRequest, fallback: str) -> ZoneInfo:
-    chosen = page_request.session.person.preferences.zone if page_request.session else None
-    for name in (chosen, page_request.request.cookies.get(ZONE), fallback):
+    chosen_text = page_request.session.person.preferences.zone if page_request.session else None
+    for name in (chosen_text, page_request.request.cookies.get(ZONE), fallback):
         try:
             if name:
                 return ZoneInfo(check_zone(name))

@@ -40,7 +40,7 @@ class HeadersMiddleware:
         if scope["type"] != "http":
             await self._site(scope, receive, send)
             return
-        began, status = time.perf_counter(), 500
+        began_at, status = time.perf_counter(), 500
         scope["trace_id"] = secrets.token_hex(16)
         scope["tga.client"] = self._clients.identify(Request(scope))
         headers = {**HEADERS, "Trace-Id": scope["trace_id"]}
@@ -64,4 +64,4 @@ class HeadersMiddleware:
             await self._site(scope, receive, send_with_headers)
         name = getattr(scope.get("route"), "name", None) or "static"
         HTTP_ANSWERS.labels(name, str(status)).inc()
-        HTTP_SECONDS.labels(name).observe(time.perf_counter() - began)
+        HTTP_SECONDS.labels(name).observe(time.perf_counter() - began_at)

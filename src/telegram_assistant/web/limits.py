@@ -146,23 +146,23 @@ def visitor_share(settings: WebSettings, address: str) -> RequestShare:
 
 def feed_share(token: str, tenant_id: TenantId) -> RequestShare:
     """The share of a feed's secret address, and of all feeds of its tenant."""
-    hashed = hashlib.sha256(token.encode()).hexdigest()[:32]
+    hashed_text = hashlib.sha256(token.encode()).hexdigest()[:32]
     buckets = (
-        Bucket(BucketOwner.FEED, hashed, FEED_PER_MINUTE, FEED_AT_ONCE),
+        Bucket(BucketOwner.FEED, hashed_text, FEED_PER_MINUTE, FEED_AT_ONCE),
         Bucket(BucketOwner.TENANT_FEEDS, str(tenant_id), TENANT_FEEDS_PER_MINUTE, TENANT_FEEDS_AT_ONCE),
     )
-    return RequestShare(buckets, tenant_id, caller=f"feed {hashed}")
+    return RequestShare(buckets, tenant_id, caller=f"feed {hashed_text}")
 
 
 def link_share(settings: WebSettings, address: str, token: str, tenant_id: TenantId) -> RequestShare:
     """The share of a network, of a public link, and of all public links of its tenant."""
-    hashed = hashlib.sha256(token.encode()).hexdigest()[:32]
+    hashed_text = hashlib.sha256(token.encode()).hexdigest()[:32]
     buckets = (
         *visitor_share(settings, address).buckets,
-        Bucket(BucketOwner.PUBLIC_LINK, hashed, LINK_PER_MINUTE, LINK_AT_ONCE),
+        Bucket(BucketOwner.PUBLIC_LINK, hashed_text, LINK_PER_MINUTE, LINK_AT_ONCE),
         Bucket(BucketOwner.TENANT_LINKS, str(tenant_id), TENANT_LINKS_PER_MINUTE, TENANT_LINKS_AT_ONCE),
     )
-    return RequestShare(buckets, tenant_id, caller=f"link {hashed}")
+    return RequestShare(buckets, tenant_id, caller=f"link {hashed_text}")
 
 
 def _page_bucket(

@@ -62,19 +62,20 @@ def safe_link(address: str) -> SafeLink | None:
     address = address.strip()
     if len(address) > MAX_URL_LENGTH or _REFUSED.search(address):
         return None
-    scheme, _, rest = address.partition(":")
+    scheme, _, address_part = address.partition(":")
     scheme = scheme.lower()
     match scheme:
         case "http" | "https":
             return _web_link(scheme, address)
         case "mailto":
             return SafeLink(
-                f"mailto:{_quote_path(rest)}", _host(rest.partition("?")[0].rpartition("@")[2]) or "mailto:"
+                f"mailto:{_quote_path(address_part)}",
+                _host(address_part.partition("?")[0].rpartition("@")[2]) or "mailto:",
             )
         case "tg" | "ton":
-            return SafeLink(f"{scheme}:{_quote_path(rest)}", f"{scheme}:")
-        case "tel" if _TELEPHONE.fullmatch(rest):
-            return SafeLink(f"tel:{rest}", "tel:")
+            return SafeLink(f"{scheme}:{_quote_path(address_part)}", f"{scheme}:")
+        case "tel" if _TELEPHONE.fullmatch(address_part):
+            return SafeLink(f"tel:{address_part}", "tel:")
     return None
 
 
@@ -163,10 +164,10 @@ def unexpected_host(
     A link that covers only a part of a word is compared with the whole word.
     """
     host_index = bisect_right(hosts, start, key=itemgetter(0))
-    expected = (
+    expected_text = (
         hosts[host_index][2]
         if host_index < len(hosts) and hosts[host_index][1] < end
         else link.host.removeprefix("www.")
     )
-    is_expected = expected == link.host.removeprefix("www.") and "%" not in link.host
+    is_expected = expected_text == link.host.removeprefix("www.") and "%" not in link.host
     return None if is_expected and has_visible(text[start:end]) else link.host

@@ -121,8 +121,8 @@ class LiveHub:
     def _forget_old(self) -> None:
         now = time.monotonic()
         self._states = {
-            tenant: state
-            for tenant, state in self._states.items()
+            tenant_id: state
+            for tenant_id, state in self._states.items()
             if now - state[0] < POLL_SECONDS or not state[1].done()
         }
 
@@ -137,10 +137,10 @@ async def live_counts(
     is_valid: Callable[[], Awaitable[bool]],
 ) -> AsyncIterator[str]:
     """Server-sent events: `new` with a sentence for the page, `over` when the session has ended."""
-    with hub.open_stream(tenant_id, user_id) as opened:
+    with hub.open_stream(tenant_id, user_id) as opened_stream:
         last_sentence, last_state, checked_at, spoken_at = "", -1, time.monotonic(), time.monotonic()
         yield ": hello\n\n"
-        while await opened.pause():
+        while await opened_stream.pause():
             if time.monotonic() - checked_at >= SESSION_SECONDS:
                 checked_at = time.monotonic()
                 if not await is_valid():
@@ -155,7 +155,7 @@ async def live_counts(
             if time.monotonic() - spoken_at >= SILENCE_SECONDS:
                 spoken_at = time.monotonic()
                 yield ": still here\n\n"
-        if hub.is_displaced(opened):
+        if hub.is_displaced(opened_stream):
             yield DISPLACED_EVENT
 
 

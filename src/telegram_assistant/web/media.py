@@ -132,12 +132,12 @@ def _requested_range(headers: Headers, etag: str, size_bytes: int) -> range | No
     match = ONE_RANGE.fullmatch(headers.get("Range", ""))
     if match is None or headers.get("If-Range", etag) != etag:
         return None
-    file_range, first_byte, last = range(size_bytes), match[1], match[2]
+    file_range, first_byte, last_byte = range(size_bytes), match[1], match[2]
     if not first_byte:
-        return file_range[size_bytes - min(int(last), size_bytes) :] if last else None
-    if last and int(last) < int(first_byte):
+        return file_range[size_bytes - min(int(last_byte), size_bytes) :] if last_byte else None
+    if last_byte and int(last_byte) < int(first_byte):
         return None
-    return file_range[int(first_byte) : int(last) + 1 if last else None]
+    return file_range[int(first_byte) : int(last_byte) + 1 if last_byte else None]
 
 
 def _number(text: str, max_value: int) -> int:

@@ -319,8 +319,8 @@ def _size(size_bytes: int) -> str:
 
 
 def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02}"
+    minutes, remaining_seconds = divmod(int(seconds), 60)
+    return f"{minutes}:{remaining_seconds:02}"
 
 
 def _span(seconds: float) -> str:

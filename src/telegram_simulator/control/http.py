@@ -342,6 +342,6 @@ def _stream_lines(lines: Iterator[dict[str, Any]]) -> Response:
 
 async def _json_lines(lines: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
     """A few hundred lines at a time, so that the rest of the world goes on in between."""
-    while batch := list(islice(lines, 200)):
-        yield "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in batch)
+    while batch_lines := list(islice(lines, 200)):
+        yield "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in batch_lines)
         await asyncio.sleep(0)

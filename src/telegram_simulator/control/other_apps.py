@@ -46,10 +46,10 @@ class OtherApps:
         """Make a folder or say anew what is in it; `number` names one whose title changes. Its number."""
         folders = self._world.account(phone).folders
         folder_id = next((key for key, folder in folders.items() if folder.title == title), None)
-        chosen = number or folder_id or max([FIRST_FOLDER - 1, *folders]) + 1
-        folders[chosen] = Folder(title, tuple(channels), all_channels, tuple(without))
-        self._announce_folder(phone, chosen)
-        return chosen
+        chosen_count = number or folder_id or max([FIRST_FOLDER - 1, *folders]) + 1
+        folders[chosen_count] = Folder(title, tuple(channels), all_channels, tuple(without))
+        self._announce_folder(phone, chosen_count)
+        return chosen_count
 
     def drop_folder(self, phone: str, number: int) -> None:
         if self._world.account(phone).folders.pop(number, None) is None:
@@ -73,10 +73,12 @@ class OtherApps:
         )
 
     def _newest(self) -> bytes:
-        waiting = [name for name, token in self._simulator.login_tokens.items() if token.accepted_by is None]
-        if not waiting:
+        waiting_names = [
+            name for name, token in self._simulator.login_tokens.items() if token.accepted_by is None
+        ]
+        if not waiting_names:
             raise NoSuchThing("login token that waits")
-        return waiting[-1]
+        return waiting_names[-1]
 
 
 def _decode_token(token: str) -> bytes:

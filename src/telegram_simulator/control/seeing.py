@@ -73,14 +73,14 @@ def truth(
 
 def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[str, Any]:
     versions = channel.versions(message_id)
-    last = versions[-1]
+    last_version = versions[-1]
     facts: dict[str, Any] = {
         "channel_id": channel.channel_id,
         "message_id": message_id,
-        "date": last.date,
-        "text": last.text,
-        "service": last.service.value if last.service else None,
-        "grouped_id": last.grouped_id,
+        "date": last_version.date,
+        "text": last_version.text,
+        "service": last_version.service.value if last_version.service else None,
+        "grouped_id": last_version.grouped_id,
         "deleted_at": channel.deleted_at(message_id),
         "versions": [
             {"at": version.edit_date or version.date, "text": version.text, "hidden": version.edit_hidden}
@@ -88,7 +88,7 @@ def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[st
         ],
     }
     facts |= channel.about(message_id)
-    file = getattr(last.media, "file", None)
+    file = getattr(last_version.media, "file", None)
     if isinstance(file, File):
         facts["file"] = {"kind": file.kind.value, "size": file.size, "dc": file.dc_id}
         if with_files:

@@ -46,7 +46,7 @@ UNUSED_LIMITS = (
 """Fields of the configuration that the schema demands and no client here reads."""
 
 
-@answers(functions.help.GetConfigRequest, anonymous=True)
+@answers(functions.help.GetConfigRequest, is_anonymous=True)
 def get_config(_request: Any, caller: Caller) -> bytes:
     now = caller.server.now()
     options = [
@@ -69,12 +69,12 @@ def get_config(_request: Any, caller: Caller) -> bytes:
     )
 
 
-@answers(functions.help.GetNearestDcRequest, anonymous=True)
+@answers(functions.help.GetNearestDcRequest, is_anonymous=True)
 def get_nearest_dc(_request: Any, caller: Caller) -> bytes:
     return bytes(types.NearestDc("RU", caller.dc_id, caller.dc_id))
 
 
-@answers(functions.auth.SendCodeRequest, anonymous=True)
+@answers(functions.auth.SendCodeRequest, is_anonymous=True)
 def send_code(request: Any, caller: Caller) -> bytes:
     phone = request.phone_number.lstrip("+")
     if not phone.isdecimal():
@@ -92,7 +92,7 @@ def send_code(request: Any, caller: Caller) -> bytes:
     )
 
 
-@answers(functions.auth.SignInRequest, anonymous=True)
+@answers(functions.auth.SignInRequest, is_anonymous=True)
 def sign_in(request: Any, caller: Caller) -> bytes:
     account = caller.world.account(request.phone_number.lstrip("+"))
     if account.code_hash is None or request.phone_code_hash != account.code_hash:
@@ -107,7 +107,7 @@ def sign_in(request: Any, caller: Caller) -> bytes:
     return bytes(types.auth.Authorization(user=user_object(account, is_self=True)))
 
 
-@answers(functions.auth.ImportBotAuthorizationRequest, anonymous=True)
+@answers(functions.auth.ImportBotAuthorizationRequest, is_anonymous=True)
 def import_bot_authorization(request: Any, caller: Caller) -> bytes:
     number, _, secret = request.bot_auth_token.partition(":")
     if not (number.isdecimal() and int(number) < 2**52 and secret):
@@ -132,7 +132,7 @@ def export_authorization(_request: Any, caller: Caller) -> bytes:
     return bytes(types.auth.ExportedAuthorization(caller.account.user_id, token))
 
 
-@answers(functions.auth.ImportAuthorizationRequest, anonymous=True)
+@answers(functions.auth.ImportAuthorizationRequest, is_anonymous=True)
 def import_authorization(request: Any, caller: Caller) -> bytes:
     phone = caller.server.exported.pop(request.bytes, None)
     if phone is None or caller.world.account(phone).user_id != request.id:

@@ -49,7 +49,7 @@ def get_channels(request: Any, caller: Caller) -> bytes:
 @answers(functions.channels.GetFullChannelRequest)
 def get_full_channel(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.channel)
-    full = types.ChannelFull(
+    full_channel = types.ChannelFull(
         id=channel.channel_id,
         about=f"{channel.title} (simulated)",
         read_inbox_max_id=channel.newest_id,
@@ -64,7 +64,7 @@ def get_full_channel(request: Any, caller: Caller) -> bytes:
     )
     return bytes(
         types.messages.ChatFull(
-            full_chat=full, chats=[channel_object(caller.world, caller.account, channel)], users=[]
+            full_chat=full_channel, chats=[channel_object(caller.world, caller.account, channel)], users=[]
         )
     )
 
@@ -123,11 +123,13 @@ def get_channel_recommendations(request: Any, caller: Caller) -> bytes:
         for channel_id in world.channel_ids()
         if channel_id != centre and channel_id not in account.joined
     )
-    others = (
+    other_channels = (
         world.channel(channel_id)
         for channel_id in nsmallest(MAX_SIMILAR, ids, key=lambda channel_id: abs(channel_id - centre))
     )
-    similar = [other for other in others if other is not None and not (other.is_private or other.is_group)]
+    similar = [
+        other for other in other_channels if other is not None and not (other.is_private or other.is_group)
+    ]
     visible_channels = [
         channel_object(world, account, channel)
         for channel in (similar if account.premium else similar[:SHOWN_SIMILAR])

@@ -21,11 +21,11 @@ def get_dialogs(request: Any, caller: Caller) -> bytes:
     later_channels = channels
     if request.offset_date is not None and request.offset_date.timestamp() > 0:
         before = int(request.offset_date.timestamp())
-        last = getattr(request.offset_peer, "channel_id", 0)
+        last_channel_id = getattr(request.offset_peer, "channel_id", 0)
         later_channels = [
             channel
             for channel in channels
-            if (channel.date_of(channel.newest_id), -channel.channel_id) < (before, -last)
+            if (channel.date_of(channel.newest_id), -channel.channel_id) < (before, -last_channel_id)
         ]
     page = later_channels[: min(request.limit, MAX_PER_PAGE) if request.limit > 0 else MAX_PER_PAGE]
     dialogs = [dialog(channel) for channel in page]

@@ -25,12 +25,14 @@ def check_chatlist_invite(request: Any, caller: Caller) -> bytes:
     """The folder behind an invite link. The call joins no channel."""
     if not request.slug:
         raise RpcError(400, "INVITE_SLUG_EMPTY")
-    shared = caller.world.shared_folders.get(request.slug)
-    if shared is None:
+    shared_folder = caller.world.shared_folders.get(request.slug)
+    if shared_folder is None:
         raise RpcError(400, "INVITE_SLUG_EXPIRED")
-    channels = [channel for channel in map(caller.world.channel, shared.channels) if channel is not None]
+    channels = [
+        channel for channel in map(caller.world.channel, shared_folder.channels) if channel is not None
+    ]
     chats = [channel_object(caller.world, caller.account, channel) for channel in channels]
-    title = types.TextWithEntities(shared.title, [])
+    title = types.TextWithEntities(shared_folder.title, [])
     return bytes(
         types.chatlists.ChatlistInvite(
             title, [types.PeerChannel(channel.channel_id) for channel in channels], chats, []

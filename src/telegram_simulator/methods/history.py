@@ -93,20 +93,20 @@ def read_contents(_request: Any, _caller: Caller) -> bytes:
     return BOOL_TRUE
 
 
-def _limit(requested: int) -> int:
-    return min(requested, MAX_PER_PAGE) if requested > 0 else USUAL_PAGE
+def _limit(requested_count: int) -> int:
+    return min(requested_count, MAX_PER_PAGE) if requested_count > 0 else USUAL_PAGE
 
 
 def _start(channel: Channel, request: Any) -> int:
     """How many messages of the list, newest first, are passed over."""
     if request.offset_id:
-        passed = channel.alive_from(request.offset_id)
+        passed_count = channel.alive_from(request.offset_id)
     else:
         date = getattr(request, "offset_date", None) or getattr(request, "max_date", None)
-        passed = (
+        passed_count = (
             channel.alive_since(int(date.timestamp())) if date is not None and date.timestamp() > 0 else 0
         )
-    return passed + int(request.add_offset)
+    return passed_count + int(request.add_offset)
 
 
 def _between(request: Any, number: int) -> bool:

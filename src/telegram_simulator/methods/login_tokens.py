@@ -15,7 +15,7 @@ TOKEN_BYTES = 32
 MAX_TOKENS = 1000
 
 
-@answers(functions.auth.ExportLoginTokenRequest, anonymous=True)
+@answers(functions.auth.ExportLoginTokenRequest, is_anonymous=True)
 def export_login_token(request: Any, caller: Caller) -> bytes:
     """A token to show; or, once the last one was accepted, what has come of it."""
     tokens, now = caller.server.login_tokens, caller.server.now()
@@ -35,12 +35,12 @@ def export_login_token(request: Any, caller: Caller) -> bytes:
     )
     name = secrets.token_bytes(TOKEN_BYTES)
     tokens[name] = new_token
-    for old in list(tokens)[:-MAX_TOKENS]:
-        del tokens[old]
+    for old_token in list(tokens)[:-MAX_TOKENS]:
+        del tokens[old_token]
     return bytes(types.auth.LoginToken(moment_of(new_token.expires), name))
 
 
-@answers(functions.auth.ImportLoginTokenRequest, anonymous=True)
+@answers(functions.auth.ImportLoginTokenRequest, is_anonymous=True)
 def import_login_token(request: Any, caller: Caller) -> bytes:
     """For who was sent to another data centre with an accepted token."""
     token = caller.server.login_tokens.get(request.token)

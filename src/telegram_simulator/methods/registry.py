@@ -46,7 +46,7 @@ class Server(Protocol):
     def login_token_seconds(self) -> float: ...
     def now(self) -> float: ...
     def ready(self, channel: Channel, message_id: int) -> Ready: ...
-    def push_update(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None: ...
+    def push_update(self, update: Any, is_wanted: Callable[[KeyRecord], bool]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ METHODS: dict[type, Method] = {}
 
 
 def answers(
-    request: type, *, anonymous: bool = False, cost: Callable[[Any], int] = lambda _request: 1
+    request: type, *, is_anonymous: bool = False, cost: Callable[[Any], int] = lambda _request: 1
 ) -> Callable[[Callable[[Any, Caller], bytes]], Callable[[Any, Caller], bytes]]:
     """Register a function as the answer to a request; `cost` is how many calls it counts for."""
 
     def register(function: Callable[[Any, Caller], bytes]) -> Callable[[Any, Caller], bytes]:
-        METHODS[request] = Method(function, anonymous, cost)
+        METHODS[request] = Method(function, is_anonymous, cost)
         return function
 
     return register

@@ -19,7 +19,7 @@ ALGORITHM = types.PasswordKdfAlgoSHA256SHA256PBKDF2HMACSHA512iter100000SHA256Mod
 )
 
 
-@answers(functions.account.GetPasswordRequest, anonymous=True)
+@answers(functions.account.GetPasswordRequest, is_anonymous=True)
 def get_password(_request: Any, caller: Caller) -> bytes:
     account = _half_logged_in(caller)
     details: dict[str, Any] = {"has_password": None}
@@ -45,7 +45,7 @@ def get_password(_request: Any, caller: Caller) -> bytes:
     )
 
 
-@answers(functions.auth.CheckPasswordRequest, anonymous=True)
+@answers(functions.auth.CheckPasswordRequest, is_anonymous=True)
 def check_password(request: Any, caller: Caller) -> bytes:
     account, password_check = _half_logged_in(caller), request.password
     if account.riddle is None or password_check.srp_id != account.riddle.number:
@@ -77,8 +77,10 @@ def _proof(riddle: Riddle, a: bytes) -> bytes:
     b = _bytes(_public(riddle))
     scramble = int.from_bytes(_hash(a, b), "big")
     shared = pow(int.from_bytes(a, "big") * pow(riddle.verifier, scramble, DH_PRIME), riddle.secret, DH_PRIME)
-    mixed = bytes(byte ^ other for byte, other in zip(_hash(ALGORITHM.p), _hash(_bytes(DH_G)), strict=True))
-    return _hash(mixed, _hash(ALGORITHM.salt1), _hash(ALGORITHM.salt2), a, b, _hash(_bytes(shared)))
+    mixed_bytes = bytes(
+        byte ^ other for byte, other in zip(_hash(ALGORITHM.p), _hash(_bytes(DH_G)), strict=True)
+    )
+    return _hash(mixed_bytes, _hash(ALGORITHM.salt1), _hash(ALGORITHM.salt2), a, b, _hash(_bytes(shared)))
 
 
 def _bytes(number: int) -> bytes:

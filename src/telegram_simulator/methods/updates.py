@@ -53,27 +53,33 @@ def get_channel_difference(request: Any, caller: Caller) -> bytes:
 
 
 def _pack_difference(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
-    new: list[Any] = []
-    others: list[Any] = []
+    new_messages: list[Any] = []
+    other_updates: list[Any] = []
     posts = []
     for event in events:
         post = channel.get(event.message_id)
         if event.kind is Kind.DELETE:
-            others.append(
+            other_updates.append(
                 types.UpdateDeleteChannelMessages(channel.channel_id, [event.message_id], event.pts, 1)
             )
         elif post is not None:  # what was deleted later is not told
             posts.append(post)
             message_object = message(caller.world, channel, post)
             if event.kind is Kind.NEW:
-                new.append(message_object)
+                new_messages.append(message_object)
             else:
-                others.append(types.UpdateEditChannelMessage(message_object, event.pts, 1))
-    last = events[-1].pts if events else channel.pts
+                other_updates.append(types.UpdateEditChannelMessage(message_object, event.pts, 1))
+    last_pts = events[-1].pts if events else channel.pts
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))
     return bytes(
         types.updates.ChannelDifference(
-            last, new, others, chats, [], final=last >= channel.pts or None, timeout=ASK_AGAIN_SECONDS
+            last_pts,
+            new_messages,
+            other_updates,
+            chats,
+            [],
+            final=last_pts >= channel.pts or None,
+            timeout=ASK_AGAIN_SECONDS,
         )
     )
 

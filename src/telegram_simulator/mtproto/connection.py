@@ -219,9 +219,9 @@ class Connection:
         self._after_latency(lambda: self._send(record, session, body))
 
     def _after_latency(self, send: Callable[[], None]) -> None:
-        delay = self._backend.latency_seconds()
-        if delay:
-            asyncio.get_running_loop().call_later(delay, send)
+        delay_seconds = self._backend.latency_seconds()
+        if delay_seconds:
+            asyncio.get_running_loop().call_later(delay_seconds, send)
         else:
             send()
 

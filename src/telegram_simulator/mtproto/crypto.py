@@ -56,19 +56,19 @@ def _msg_key(auth_key: bytes, plaintext: bytes, *, from_server: bool) -> bytes:
 
 def encrypt(auth_key: bytes, key_id: bytes, plaintext: bytes) -> bytes:
     """A whole packet for the client; `plaintext` is everything from the salt to the body's end."""
-    padded = plaintext + secrets.token_bytes(12 + -(len(plaintext) + 12) % 16)
-    msg_key = _msg_key(auth_key, padded, from_server=True)
+    padded_bytes = plaintext + secrets.token_bytes(12 + -(len(plaintext) + 12) % 16)
+    msg_key = _msg_key(auth_key, padded_bytes, from_server=True)
     key, iv = _key_and_iv(auth_key, msg_key, from_server=True)
-    return key_id + msg_key + cryptg.encrypt_ige(padded, key, iv)
+    return key_id + msg_key + cryptg.encrypt_ige(padded_bytes, key, iv)
 
 
 def decrypt(auth_key: bytes, packet: bytes) -> bytes:
     """The plaintext of a client's packet, its padding included; NotAuthentic if the key does not fit."""
-    msg_key, encrypted = packet[8:24], packet[24:]
-    if len(encrypted) < 48 or len(encrypted) % 16:
+    msg_key, encrypted_bytes = packet[8:24], packet[24:]
+    if len(encrypted_bytes) < 48 or len(encrypted_bytes) % 16:
         raise NotAuthentic
     key, iv = _key_and_iv(auth_key, msg_key, from_server=False)
-    plaintext: bytes = cryptg.decrypt_ige(encrypted, key, iv)
+    plaintext: bytes = cryptg.decrypt_ige(encrypted_bytes, key, iv)
     if _msg_key(auth_key, plaintext, from_server=False) != msg_key:
         raise NotAuthentic
     return plaintext

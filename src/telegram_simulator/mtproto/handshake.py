@@ -59,9 +59,9 @@ class Handshake:
         return types.ResPQ(nonce, self.server_nonce, pq, [self.rsa_key.fingerprint])
 
     def _offer(self, request: functions.ReqDHParamsRequest) -> types.ServerDHParamsOk:
-        decrypted = self.rsa_key.decrypt(request.encrypted_data)
-        inner = BinaryReader(decrypted[20:]).tgread_object()
-        if not isinstance(inner, types.PQInnerData) or sha1(bytes(inner)) != decrypted[:20]:
+        decrypted_bytes = self.rsa_key.decrypt(request.encrypted_data)
+        inner = BinaryReader(decrypted_bytes[20:]).tgread_object()
+        if not isinstance(inner, types.PQInnerData) or sha1(bytes(inner)) != decrypted_bytes[:20]:
             raise BadFrame
         self.new_nonce = inner.new_nonce
         self.secret = secrets.randbits(2040)
@@ -75,10 +75,12 @@ class Handshake:
                 server_time=int(self.now()),
             )
         )
-        hashed = sha1(answer) + answer
+        hashed_bytes = sha1(answer) + answer
         key, iv = generate_key_data_from_nonce(self.server_nonce, self.new_nonce)
-        encrypted = cryptg.encrypt_ige(hashed + secrets.token_bytes(-len(hashed) % 16), key, iv)
-        return types.ServerDHParamsOk(self.nonce, self.server_nonce, encrypted)
+        encrypted_bytes = cryptg.encrypt_ige(
+            hashed_bytes + secrets.token_bytes(-len(hashed_bytes) % 16), key, iv
+        )
+        return types.ServerDHParamsOk(self.nonce, self.server_nonce, encrypted_bytes)
 
     def _agree(self, request: functions.SetClientDHParamsRequest) -> types.DhGenOk:
         key, iv = generate_key_data_from_nonce(self.server_nonce, self.new_nonce)

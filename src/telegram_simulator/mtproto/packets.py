@@ -89,12 +89,12 @@ def _ungzip(body: bytes) -> bytes:
     try:
         packed = BinaryReader(body[4:]).tgread_bytes()
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        unpacked = unpacker.decompress(packed, MAX_UNPACKED)
+        unpacked_bytes = unpacker.decompress(packed, MAX_UNPACKED)
     except Exception as error:
         raise Malformed from error
-    if unpacker.unconsumed_tail or constructor_of(unpacked) == GZIP_PACKED:
+    if unpacker.unconsumed_tail or constructor_of(unpacked_bytes) == GZIP_PACKED:
         raise Malformed
-    return unpacked
+    return unpacked_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ def unwrap(request: Any) -> Call:
 def result(msg_id: int, answer: bytes, *, gzip_level: int = 0) -> bytes:
     """The answer to a call."""
     if gzip_level and len(answer) > 512:
-        packed = gzip.compress(answer, gzip_level, mtime=0)
-        if len(packed) < len(answer):
-            answer = struct.pack("<I", GZIP_PACKED) + tl_bytes(packed)
+        packed_bytes = gzip.compress(answer, gzip_level, mtime=0)
+        if len(packed_bytes) < len(answer):
+            answer = struct.pack("<I", GZIP_PACKED) + tl_bytes(packed_bytes)
     return struct.pack("<Iq", RPC_RESULT, msg_id) + answer
 
 

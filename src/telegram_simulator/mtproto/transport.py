@@ -47,19 +47,19 @@ class Full(Framing):
     async def read(self) -> bytes:
         head = self._first_length or await self._reader.readexactly(4)
         self._first_length = b""
-        rest = await self._exactly(struct.unpack("<i", head)[0] - 4)
-        if len(rest) < 8:
+        frame_body = await self._exactly(struct.unpack("<i", head)[0] - 4)
+        if len(frame_body) < 8:
             raise BadFrame
-        number, checksum = struct.unpack("<i", rest[:4])[0], struct.unpack("<I", rest[-4:])[0]
-        if checksum != zlib.crc32(rest[:-4], zlib.crc32(head)) or number != self._received:
+        number, checksum = struct.unpack("<i", frame_body[:4])[0], struct.unpack("<I", frame_body[-4:])[0]
+        if checksum != zlib.crc32(frame_body[:-4], zlib.crc32(head)) or number != self._received:
             raise BadFrame
         self._received += 1
-        return rest[4:-4]
+        return frame_body[4:-4]
 
     def pack(self, packet: bytes) -> bytes:
-        framed = struct.pack("<ii", len(packet) + 12, self._sent) + packet
+        framed_bytes = struct.pack("<ii", len(packet) + 12, self._sent) + packet
         self._sent += 1
-        return framed + struct.pack("<I", zlib.crc32(framed))
+        return framed_bytes + struct.pack("<I", zlib.crc32(framed_bytes))
 
 
 class Abridged(Framing):

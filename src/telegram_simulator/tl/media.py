@@ -103,8 +103,8 @@ def _page_bytes(page: WebPage) -> bytes:
 
 def _poll(poll: Poll, message_id: int) -> types.MessageMediaPoll:
     answers = [
-        types.PollAnswer(text=types.TextWithEntities(answer, []), option=bytes([number]))
-        for number, answer in enumerate(poll.answers)
+        types.PollAnswer(text=types.TextWithEntities(answer, []), option=bytes([answer_index]))
+        for answer_index, answer in enumerate(poll.answers)
     ]
     question = types.TextWithEntities(poll.question, [])
     return types.MessageMediaPoll(

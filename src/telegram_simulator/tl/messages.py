@@ -75,7 +75,7 @@ class Raw:
 
 
 def message_bytes(  # noqa: C901 -- one branch per optional field of the schema, in the schema's order
-    post: Post, *, channel_id: int, group_id: int, protected: bool, reference: Reference
+    post: Post, *, channel_id: int, group_id: int, is_protected: bool, reference: Reference
 ) -> bytes:
     """One message. `group_id` is the channel's discussion group, for its comments."""
     if post.service is not None:
@@ -115,7 +115,7 @@ def message_bytes(  # noqa: C901 -- one branch per optional field of the schema,
     if post.reactions:
         flags |= REACTIONS
         parts.append(_reactions_bytes(post.reactions))
-    if protected:
+    if is_protected:
         flags |= NOFORWARDS
     parts[0] = _head(_MESSAGE, flags, 0, post.message_id, _peer_channel, channel_id)
     return b"".join(parts)
@@ -126,8 +126,8 @@ def _entity_bytes(entity: Entity) -> bytes:
         return bytes(types.MessageEntityBlockquote(entity.offset, entity.length, collapsed=bool(entity.url)))
     if entity.kind == "custom_emoji":
         return bytes(types.MessageEntityCustomEmoji(entity.offset, entity.length, int(entity.url)))
-    written = _entity(_ENTITIES[entity.kind], entity.offset, entity.length)
-    return written + tl_bytes(entity.url.encode()) if entity.kind in _WITH_TEXT else written
+    entity_object = _entity(_ENTITIES[entity.kind], entity.offset, entity.length)
+    return entity_object + tl_bytes(entity.url.encode()) if entity.kind in _WITH_TEXT else entity_object
 
 
 @lru_cache(maxsize=4096)

@@ -27,8 +27,11 @@ def moment_of(seconds: float) -> datetime:
 
 def channel_object(world: World, account: Account, channel: Channel) -> Raw:
     """A channel as this account sees it, written by hand like the messages: every page carries several."""
-    access_hash, joined = world.access_hash(account, channel.channel_id), channel.channel_id in account.joined
-    if account.phone in channel.banned or (channel.is_private and not joined):
+    access_hash, is_joined = (
+        world.access_hash(account, channel.channel_id),
+        channel.channel_id in account.joined,
+    )
+    if account.phone in channel.banned or (channel.is_private and not is_joined):
         return Raw(
             bytes(
                 types.ChannelForbidden(
@@ -37,7 +40,7 @@ def channel_object(world: World, account: Account, channel: Channel) -> Raw:
             )
         )
     flags = HAS_LINK | ACCESS_HASH | MEMBERS | (MEGAGROUP if channel.is_group else BROADCAST)
-    flags |= (0 if joined else LEFT) | (NOFORWARDS if channel.protected else 0)
+    flags |= (0 if is_joined else LEFT) | (NOFORWARDS if channel.protected else 0)
     name = b""
     if channel.username is not None:
         flags |= USERNAME
@@ -53,8 +56,10 @@ def channel_object(world: World, account: Account, channel: Channel) -> Raw:
 
 def channels_in(world: World, account: Account, channel: Channel, origins: Iterable[int]) -> list[Raw]:
     """The channel itself and the origins of posts forwarded in it."""
-    others = (world.channel(channel_id) for channel_id in sorted(set(origins) - {channel.channel_id}))
-    return [channel_object(world, account, other) for other in (channel, *others) if other is not None]
+    other_channels = (world.channel(channel_id) for channel_id in sorted(set(origins) - {channel.channel_id}))
+    return [
+        channel_object(world, account, other) for other in (channel, *other_channels) if other is not None
+    ]
 
 
 def origins_of(posts: Iterable[Post | None]) -> set[int]:
@@ -70,7 +75,7 @@ def message(world: World, channel: Channel, post: Post) -> Raw:
             post,
             channel_id=channel.channel_id,
             group_id=channel.group_id,
-            protected=channel.protected,
+            is_protected=channel.protected,
             reference=reference,
         )
     )

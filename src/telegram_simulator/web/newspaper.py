@@ -53,10 +53,10 @@ def ending(article: Article) -> str:
 def comments(article: Article, size_bytes: int) -> str:
     """A block of what readers have to say, about so long."""
     remarks = "".join(f"<p>{escape(reader)}</p>\n" for reader in article.furniture.readers)
-    repetitions = size_bytes // len(remarks.encode()) + 1
+    repetition_count = size_bytes // len(remarks.encode()) + 1
     return (
         f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n'
-        f"{remarks * repetitions}</section>\n"
+        f"{remarks * repetition_count}</section>\n"
     )
 
 
@@ -95,7 +95,7 @@ def front_page(articles: Sequence[Article]) -> str:
 <style>{_read_asset("newspaper.css")}</style>
 </head>
 <body>
-{_masthead(newest, front=True)}
+{_masthead(newest, is_front=True)}
 <main><ul class="front">
 {items}
 </ul></main>
@@ -161,9 +161,9 @@ def _render_linked_data(article: Article) -> str:
     )
 
 
-def _masthead(article: Article, *, front: bool = False) -> str:
+def _masthead(article: Article, *, is_front: bool = False) -> str:
     furniture = article.furniture
-    current_section = None if front else article.rubric
+    current_section = None if is_front else article.rubric
     rubrics = "".join(
         f"<span{' class=here' if section == current_section else ''}>{escape(section)}</span>"
         for section in furniture.sections.values()

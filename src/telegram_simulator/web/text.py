@@ -15,32 +15,35 @@ NEW_WINDOW = 'target="_blank" rel="noopener"'
 def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
     """Turns marks into tags. A mark that reaches beyond the mark around it is split into two tags."""
     units = text.encode("utf-16-le", "surrogatepass")
-    size, written, at = len(units) // 2, list[str](), 0
-    waiting = [
-        (mark.offset, -min(mark.offset + mark.length, size), number, mark)
-        for number, mark in enumerate(entities)
+    size, html_parts, at = len(units) // 2, list[str](), 0
+    waiting_marks = [
+        (mark.offset, -min(mark.offset + mark.length, size), entity_index, mark)
+        for entity_index, mark in enumerate(entities)
         if mark.offset < size
     ]
-    heapq.heapify(waiting)
-    opened: list[tuple[int, str]] = []
-    while waiting or opened:
-        opens, closes = waiting[0][0] if waiting else size, opened[-1][0] if opened else size + 1
+    heapq.heapify(waiting_marks)
+    open_marks: list[tuple[int, str]] = []
+    while waiting_marks or open_marks:
+        opens, closes = (
+            waiting_marks[0][0] if waiting_marks else size,
+            open_marks[-1][0] if open_marks else size + 1,
+        )
         position = min(opens, closes)
-        written.append(plain(_between(units, at, position)))
+        html_parts.append(plain(_between(units, at, position)))
         at = position
         if closes <= opens:
-            written.append(opened.pop()[1])
+            html_parts.append(open_marks.pop()[1])
             continue
-        start, end, number, entity = heapq.heappop(waiting)
+        start, end, entity_index, entity = heapq.heappop(waiting_marks)
         end = -end
-        if opened and end > opened[-1][0]:
-            heapq.heappush(waiting, (opened[-1][0], -end, number, entity))
-            end = opened[-1][0]
+        if open_marks and end > open_marks[-1][0]:
+            heapq.heappush(waiting_marks, (open_marks[-1][0], -end, entity_index, entity))
+            end = open_marks[-1][0]
         opening, closing = _tags(entity, _between(units, start, end))
-        written.append(opening)
-        opened.append((end, closing))
-    written.append(plain(_between(units, at, size)))
-    return "".join(written)
+        html_parts.append(opening)
+        open_marks.append((end, closing))
+    html_parts.append(plain(_between(units, at, size)))
+    return "".join(html_parts)
 
 
 def plain(text: str) -> str:

@@ -126,19 +126,19 @@ class Channel:
     def date_of(self, message_id: int) -> int:
         if message_id <= self._past_count:
             return self._past.date(message_id - 1)
-        later = self._later[message_id - self._past_count - 1]
-        return later.date if isinstance(later, Post) else self._past.date(later)
+        later_post = self._later[message_id - self._past_count - 1]
+        return later_post.date if isinstance(later_post, Post) else self._past.date(later_post)
 
     def window(self, start: int, limit: int) -> list[int]:
         """Ids of the alive messages at positions [start, start + limit), newest first;
         a negative start shows nothing above the newest.
         """
-        first_index, last = max(start, 0), min(start + limit, self.alive)
+        first_index, end_index = max(start, 0), min(start + limit, self.alive)
         if not self._deleted:
-            return list(range(self.newest_id - first_index, self.newest_id - last, -1))
+            return list(range(self.newest_id - first_index, self.newest_id - end_index, -1))
         ids: list[int] = []
-        message_id = self._nth_newest(first_index) if first_index < last else 0
-        while len(ids) < last - first_index:
+        message_id = self._nth_newest(first_index) if first_index < end_index else 0
+        while len(ids) < end_index - first_index:
             if message_id not in self._deleted_at:
                 ids.append(message_id)
             message_id -= 1
@@ -200,9 +200,9 @@ class Channel:
             number: int | None = message_id - 1
             post = self._past.post(message_id - 1, message_id)
         else:
-            later = self._later[message_id - self._past_count - 1]
-            number = None if isinstance(later, Post) else later
-            post = later if isinstance(later, Post) else self._past.post(later, message_id)
+            later_post = self._later[message_id - self._past_count - 1]
+            number = None if isinstance(later_post, Post) else later_post
+            post = later_post if isinstance(later_post, Post) else self._past.post(later_post, message_id)
         for index, change in enumerate(self._changes.get(message_id, ())[:version], 1):
             text, marks = self._apply_edit(change, post, number, index)
             entities = _still_marked(post, text) if marks is None else marks
@@ -284,8 +284,8 @@ class Channel:
         if self._deleted_at.pop(message_id, None) is not None:
             self._deleted.remove(message_id)
 
-    def set_views(self, message_id: int, views: int) -> None:
-        self._views[message_id] = views
+    def set_views(self, message_id: int, view_count: int) -> None:
+        self._views[message_id] = view_count
 
     def trim_log(self, keep: int) -> None:
         """Forgets all but the newest events: clients that were away for long cannot learn the others."""
@@ -307,7 +307,8 @@ def _still_marked(post: Post, text: str) -> tuple[Entity, ...]:
         return post.entities
     pairs = enumerate(zip(post.text, text, strict=False))
     same_length = next(
-        (pair_index for pair_index, (old, new) in pairs if old != new), min(len(post.text), len(text))
+        (pair_index for pair_index, (old_letter, new_letter) in pairs if old_letter != new_letter),
+        min(len(post.text), len(text)),
     )
     units = len(text[:same_length].encode("utf-16-le")) // 2
     return tuple(entity for entity in post.entities if entity.offset + entity.length <= units)

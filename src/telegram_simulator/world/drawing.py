@@ -70,8 +70,8 @@ def wrap_text(text: str, size: int, width: int) -> list[str]:
 def _write(pen: Pen, texts: Sequence[str], top: int, *, size: int, colour: Colour) -> None:
     """Each text in lines of its own, smaller after the first, smaller still where it would not fit."""
     width, height = int(pen.im.size[0]) - 2 * MARGIN, int(pen.im.size[1]) - MARGIN
-    for number, text in enumerate(texts):
-        letters = size if number == 0 else size * 3 // 4
+    for text_index, text in enumerate(texts):
+        letters = size if text_index == 0 else size * 3 // 4
         for line in wrap_text(text, letters, width):
             if top + letters <= height:
                 pen.text((MARGIN, top), line, fill=colour, font=font(letters))

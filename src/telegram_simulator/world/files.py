@@ -35,8 +35,8 @@ class Files:
         self._cache[file.file_id] = content
         self._kept_bytes += len(content)
         while self._kept_bytes > MAX_KEPT_BYTES and len(self._cache) > 1:
-            _, dropped = self._cache.popitem(last=False)
-            self._kept_bytes -= len(dropped)
+            _, dropped_bytes = self._cache.popitem(last=False)
+            self._kept_bytes -= len(dropped_bytes)
         return content
 
 
@@ -53,16 +53,20 @@ def make_file(file: File) -> bytes:
             content = _moving(_frames(file, FRAMES_PER_SECOND))
         case _:
             content = _save_picture(_picture(file), file.kind.partition("/")[2].upper())
-    missing = file.size - len(content)
-    if missing < 0:
+    missing_bytes = file.size - len(content)
+    if missing_bytes < 0:
         raise ValueError(
             f"a file of {file.size} bytes is too small for a {file.kind} of {file.width}x{file.height}"
         )
-    if file.kind is FileKind.MP4 and missing >= 8:
-        return content + struct.pack(">I4s", missing, b"free") + _noise(file, missing - 8)
+    if file.kind is FileKind.MP4 and missing_bytes >= 8:
+        return content + struct.pack(">I4s", missing_bytes, b"free") + _noise(file, missing_bytes - 8)
     if file.kind is FileKind.PDF:
-        return content + b"%" + _noise(file, missing).hex().encode()[: missing - 1] if missing else content
-    return content + _noise(file, missing)  # readers of pictures stop at the picture's end
+        return (
+            content + b"%" + _noise(file, missing_bytes).hex().encode()[: missing_bytes - 1]
+            if missing_bytes
+            else content
+        )
+    return content + _noise(file, missing_bytes)  # readers of pictures stop at the picture's end
 
 
 def _noise(file: File, size: int) -> bytes:
@@ -98,8 +102,12 @@ def _save_picture(picture: Image.Image, image_format: str) -> bytes:
 
 def _moving(pictures: list[Image.Image]) -> bytes:
     out = io.BytesIO()
-    first_picture, *rest = [picture.quantize(64, method=Image.Quantize.FASTOCTREE) for picture in pictures]
-    first_picture.save(out, "GIF", save_all=True, append_images=rest, duration=1000 // len(pictures), loop=0)
+    first_picture, *later_pictures = [
+        picture.quantize(64, method=Image.Quantize.FASTOCTREE) for picture in pictures
+    ]
+    first_picture.save(
+        out, "GIF", save_all=True, append_images=later_pictures, duration=1000 // len(pictures), loop=0
+    )
     return out.getvalue()
 
 
@@ -121,7 +129,7 @@ def _full_box(name: bytes, content: bytes, flags: int = 0) -> bytes:
 
 def _moov(file: File, frame_sizes: list[int], frames_at: int) -> bytes:
     matrix = struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
-    second, frames = 1000, len(frame_sizes)
+    second, frame_count = 1000, len(frame_sizes)
     length = round(file.seconds * second)
     mvhd = _full_box(
         b"mvhd",
@@ -147,9 +155,9 @@ def _moov(file: File, frame_sizes: list[int], frames_at: int) -> bytes:
     stsd = _full_box(b"stsd", struct.pack(">I", 1) + _box(b"jpeg", jpeg))
     tables = (
         stsd
-        + _full_box(b"stts", struct.pack(">III", 1, frames, length // frames))
-        + _full_box(b"stsc", struct.pack(">IIII", 1, 1, frames, 1))
-        + _full_box(b"stsz", struct.pack(f">II{frames}I", 0, frames, *frame_sizes))
+        + _full_box(b"stts", struct.pack(">III", 1, frame_count, length // frame_count))
+        + _full_box(b"stsc", struct.pack(">IIII", 1, 1, frame_count, 1))
+        + _full_box(b"stsz", struct.pack(f">II{frame_count}I", 0, frame_count, *frame_sizes))
         + _full_box(b"stco", struct.pack(">II", 1, frames_at))
     )
     dinf = _box(b"dinf", _full_box(b"dref", struct.pack(">I", 1) + _full_box(b"url ", b"", flags=1)))

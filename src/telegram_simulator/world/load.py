@@ -74,8 +74,8 @@ class LoadPast:
     @cached_property
     def rhythm(self) -> Rhythm:
         """Its habits; a channel with very many posts is fast enough not to be older than ten years."""
-        drawn = rhythm_of(self._seed, self.index)
-        return replace(drawn, per_day=max(drawn.per_day, self._count / 3650))
+        drawn_rhythm = rhythm_of(self._seed, self.index)
+        return replace(drawn_rhythm, per_day=max(drawn_rhythm.per_day, self._count / 3650))
 
     @cached_property
     def _busy_now(self) -> float:
@@ -123,7 +123,7 @@ class LoadPast:
         if number == 0:
             return Post(message_id=message_id, date=self.date(0), service=Service.CREATED)
         numbers = self._lot.sixteen(_POST, number)
-        kind, origin, media, counts, reactions, comments = numbers[:6]
+        kind, origin, media, counts, reaction_count, comment_count = numbers[:6]
         block_number, index_in_block = divmod(number - self._count, BLOCK)
         block = self._block(block_number)
         date, in_album = block.moments[index_in_block], index_in_block < block.album
@@ -143,8 +143,10 @@ class LoadPast:
             grouped_id=_id_of(self.index, number - index_in_block, 1) if in_album else None,
             views=counts % 50_000 + 10,
             forwards=counts % 300,
-            comments=comments % 90 if comments < COMMENTS else None,
-            reactions=REACTIONS_SEEN[reactions % len(REACTIONS_SEEN)] if reactions < REACTIONS else (),
+            comments=comment_count % 90 if comment_count < COMMENTS else None,
+            reactions=REACTIONS_SEEN[reaction_count % len(REACTIONS_SEEN)]
+            if reaction_count < REACTIONS
+            else (),
         )
 
     def _media(self, number: int, numbers: tuple[int, ...], chance: int) -> Media | None:

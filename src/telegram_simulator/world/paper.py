@@ -16,8 +16,8 @@ def paper(lines: Sequence[str]) -> bytes:
     """A page of A4: the first line is its title."""
     content: list[str] = []
     y = TOP
-    for number, text in enumerate(lines):
-        size = TITLE if number == 0 else BODY
+    for line_index, text in enumerate(lines):
+        size = TITLE if line_index == 0 else BODY
         for line in wrap_text(text, size, WIDTH - 2 * LEFT):
             content.append(f"BT /F1 {size} Tf {LEFT} {y} Td <{_glyphs(line)}> Tj ET")
             y -= size * 3 // 2
@@ -59,23 +59,26 @@ def _description() -> bytes:
 
 
 def _document(objects: Sequence[bytes]) -> bytes:
-    written, places = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"), []
+    written_bytes, byte_offsets = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"), []
     for number, body in enumerate(objects, 1):
-        places.append(len(written))
-        written += b"%d 0 obj\n%b\nendobj\n" % (number, body)
-    table = len(written)
-    written += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    written += b"".join(b"%010d 00000 n \n" % place for place in places)
-    written += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, table)
-    return bytes(written)
+        byte_offsets.append(len(written_bytes))
+        written_bytes += b"%d 0 obj\n%b\nendobj\n" % (number, body)
+    table = len(written_bytes)
+    written_bytes += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    written_bytes += b"".join(b"%010d 00000 n \n" % place for place in byte_offsets)
+    written_bytes += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
+        len(objects) + 1,
+        table,
+    )
+    return bytes(written_bytes)
 
 
 def _stream(content: bytes, *more: bytes) -> bytes:
-    packed = zlib.compress(content, 6)
+    packed_bytes = zlib.compress(content, 6)
     return b"<< /Length %d /Filter /FlateDecode%b >>\nstream\n%b\nendstream" % (
-        len(packed),
+        len(packed_bytes),
         b"".join(more),
-        packed,
+        packed_bytes,
     )
 
 
@@ -147,9 +150,11 @@ def _to_unicode(letters: Sequence[str]) -> bytes:
     """The character of each glyph, so that readers can copy the text of a PDF."""
     pairs = [f"<{_glyph(letter):04X}> <{letter.encode('utf-16-be').hex().upper()}>" for letter in letters]
     blocks = [pairs[start : start + 100] for start in range(0, len(pairs), 100)]
-    mapped = "\n".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar" for block in blocks)
+    mapped_text = "\n".join(
+        f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar" for block in blocks
+    )
     return (
         "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Letters def /CMapType 2 "
         "def\n"
-        f"1 begincodespacerange <0000> <FFFF> endcodespacerange\n{mapped}\nendcmap end end"
+        f"1 begincodespacerange <0000> <FFFF> endcodespacerange\n{mapped_text}\nendcmap end end"
     ).encode()

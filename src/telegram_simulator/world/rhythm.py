@@ -81,9 +81,9 @@ def moments_at(rhythm: Rhythm, busy: Iterable[float]) -> list[int]:
     """The moments, in whole seconds, at which so many busy hours have passed: the inverse of busy_at."""
     until, shift, moments = _busy_until(rhythm.profile), rhythm.shift_hours, []
     for hours in busy:
-        week, rest = divmod(hours, HOURS_PER_WEEK)
-        whole_hours = min(bisect_right(until, rest) - 1, HOURS_PER_WEEK - 1)
+        week, remaining_hours = divmod(hours, HOURS_PER_WEEK)
+        whole_hours = min(bisect_right(until, remaining_hours) - 1, HOURS_PER_WEEK - 1)
         before = until[whole_hours]
-        hour = whole_hours + (rest - before) / (until[whole_hours + 1] - before)
+        hour = whole_hours + (remaining_hours - before) / (until[whole_hours + 1] - before)
         moments.append(int(EPOCH + (week * HOURS_PER_WEEK + hour - shift) * 3600))
     return moments

@@ -46,7 +46,7 @@ def test_a_network_is_as_large_as_its_links_reach() -> None:
 
 
 def test_channels_that_sign_with_the_same_invitation_have_one_owner() -> None:
-    assert find_networks([], POSTS, signed=[(C, D)]) == {C: C, D: C}
+    assert find_networks([], POSTS, signed_pairs=[(C, D)]) == {C: C, D: C}
 
 
 def test_equal_texts_within_a_day_are_counted_by_direction() -> None:

@@ -179,10 +179,10 @@ def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(
 
 
 def test_late_polls_raise_the_price_early_ones_lower_it_and_an_outage_says_nothing() -> None:
-    assert adjust_trim(1.0, [0.1] * 50, channels=100) > 1.0
-    assert adjust_trim(1.0, [-0.1] * 50, channels=100) < 1.0
-    assert adjust_trim(1.0, [8.0] * 1000, channels=100) == 1.0
-    assert adjust_trim(1.0, (), channels=100) == 1.0
+    assert adjust_trim(1.0, [0.1] * 50, channel_count=100) > 1.0
+    assert adjust_trim(1.0, [-0.1] * 50, channel_count=100) < 1.0
+    assert adjust_trim(1.0, [8.0] * 1000, channel_count=100) == 1.0
+    assert adjust_trim(1.0, (), channel_count=100) == 1.0
 
 
 @given(
@@ -193,7 +193,7 @@ def test_late_polls_raise_the_price_early_ones_lower_it_and_an_outage_says_nothi
 def test_the_correction_of_the_price_stays_within_its_bounds(
     trim: float, late: list[float], channels: int
 ) -> None:
-    assert TRIM_LOWEST <= adjust_trim(trim, late, channels=channels) <= TRIM_HIGHEST
+    assert TRIM_LOWEST <= adjust_trim(trim, late, channel_count=channels) <= TRIM_HIGHEST
 
 
 @given(own=counts, together=counts)

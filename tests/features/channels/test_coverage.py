@@ -114,7 +114,7 @@ async def test_a_parked_channel_is_released_by_hand(
     parked = world.shared[0]
     for channel_id in (parked, world.only_b[0]):
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
-        await system.schedule.fail(channel_id, 0, failures_before=5, why=quote("it fails"), now=now)
+        await system.schedule.fail(channel_id, 0, failures_before=5, reason=quote("it fails"), now=now)
     (channel,) = await find_parked_channels(stores=world.stores_a)
     assert (channel.channel_id, str(channel.reason), channel.failures) == (parked, "it fails", 6)
     await release(parked, stores=world.stores_a)

@@ -83,7 +83,7 @@ async def rebuild(
         outbox=system.outbox,
         owner=owner,
         stopping=stopping or asyncio.Event(),
-        batch=batch,
+        batch_size=batch,
     )
 
 

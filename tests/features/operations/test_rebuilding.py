@@ -74,7 +74,7 @@ async def rebuild(
         model=MINILM,
         owner=owner,
         stopping=stopping or asyncio.Event(),
-        batch=batch,
+        batch_size=batch,
     )
 
 
@@ -198,7 +198,7 @@ async def rebuild_words(
         rebuilds=app.system.rebuilds,
         owner=owner,
         stopping=stopping or asyncio.Event(),
-        batch=batch,
+        batch_size=batch,
     )
 
 

@@ -54,7 +54,7 @@ async def test_all_that_was_processed_is_saved_when_the_worker_stops(
     loop = asyncio.create_task(
         keep_throughput(
             stopping,
-            counted=counted,
+            counted_minutes=counted,
             minutes=system.stage_minutes,
             backlog=system.backlog,
             instance=instance,

@@ -65,7 +65,7 @@ async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_t
     await tag(system, world.only_a[0], 2, "спорт")
     assert await list_used(world, now) == [("спорт", 3, 2), ("погода", 2, 2)]
     await choose_tag("Спорт", stores=world.stores_a, shown_as="Игры")
-    await choose_tag("погода", stores=world.stores_a, hidden=True)
+    await choose_tag("погода", stores=world.stores_a, is_hidden=True)
     assert await list_used(world, now) == [("игры", 3, 2)]
     assert len(await find_posts(world, "игры", now)) == 3
     for gone in ("спорт", "погода", "чепуха"):

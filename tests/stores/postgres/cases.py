@@ -225,7 +225,9 @@ async def _forwards_visible(stores: TenantStores, _world: World) -> set[ChannelI
 async def _forwards_forwardings(stores: TenantStores, _world: World) -> set[ChannelId]:
     return {
         forwarding.channel_id
-        for forwarding in await stores.forwards.forwardings(since=date(2026, 1, 1), of=None, limit=1000)
+        for forwarding in await stores.forwards.forwardings(
+            since=date(2026, 1, 1), of_channel_id=None, limit=1000
+        )
     }
 
 

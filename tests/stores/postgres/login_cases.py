@@ -81,7 +81,7 @@ async def _setup_get(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _setup_enter(stores: TenantStores, world: World) -> set[ChannelId]:
     assert not await stores.telegram_setup.enter(
-        TelegramSecret.PROXY, display="evil", key_id="k", sealed=b"sealed", entered_by="thief"
+        TelegramSecret.PROXY, display="evil", key_id="k", sealed_bytes=b"sealed", entered_by="thief"
     )
     return await _setup_get(stores, world)
 

@@ -193,7 +193,7 @@ async def _accounts_log_out(stores: TenantStores, world: World) -> set[ChannelId
         [
             account
             for account in await _all_accounts(world)
-            if await stores.accounts.log_out(account, why=quote("test"))
+            if await stores.accounts.log_out(account, reason=quote("test"))
         ],
     )
 

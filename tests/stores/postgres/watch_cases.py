@@ -139,7 +139,9 @@ async def _previews_silences(stores: TenantStores, world: World) -> set[ChannelI
 
 async def _previews_stories(stores: TenantStores, world: World) -> set[ChannelId]:
     conditions = [WatchConditions(channel_ids=(channel_id,)) for channel_id in world.channels]
-    previews = [await stores.watch_previews.stories(sought, posts=1, since=SINCE) for sought in conditions]
+    previews = [
+        await stores.watch_previews.stories(sought, min_posts=1, since=SINCE) for sought in conditions
+    ]
     return {alert.channel_id for previewed in previews for alert in previewed.alerts}
 
 

@@ -27,7 +27,7 @@ async def test_never_more_at_once_than_there_are_streams_however_many_processes(
 
     async def speak(streams: AiStreams) -> None:
         nonlocal speaking, most, done
-        async with streams.hold_stream("p", urgency=Urgency.LIVE, streams=4, per_minute=0):
+        async with streams.hold_stream("p", urgency=Urgency.LIVE, stream_count=4, per_minute=0):
             speaking += 1
             most = max(most, speaking)
             await asyncio.sleep(0.005)
@@ -43,7 +43,7 @@ async def test_the_urgent_are_served_first_and_among_equals_who_came_first(redis
     held, waiting = asyncio.Event(), list[asyncio.Task[None]]()
 
     async def speak(name: str, urgency: Urgency) -> None:
-        async with streams.hold_stream("p", urgency=urgency, streams=1, per_minute=0):
+        async with streams.hold_stream("p", urgency=urgency, stream_count=1, per_minute=0):
             order.append(name)
             if name == "first":
                 await held.wait()
@@ -75,42 +75,42 @@ async def test_the_stream_of_a_dead_process_comes_back_by_itself(redis: Redis) -
     await redis.zadd("ai:{p}:seen", {"dead too": 0})
     async with (
         asyncio.timeout(30),
-        AiStreams(redis).hold_stream("p", urgency=Urgency.BACKFILL, streams=1, per_minute=0),
+        AiStreams(redis).hold_stream("p", urgency=Urgency.BACKFILL, stream_count=1, per_minute=0),
     ):
         assert (await AiStreams(redis).use("p")).speaking == 1
 
 
 async def test_who_leaves_the_queue_is_not_waited_for(redis: Redis) -> None:
     streams = AiStreams(redis)
-    async with streams.hold_stream("p", urgency=Urgency.LIVE, streams=1, per_minute=0):
+    async with streams.hold_stream("p", urgency=Urgency.LIVE, stream_count=1, per_minute=0):
         with pytest.raises(TimeoutError):
             async with (
                 asyncio.timeout(0.1),
-                streams.hold_stream("p", urgency=Urgency.QUESTION, streams=1, per_minute=0),
+                streams.hold_stream("p", urgency=Urgency.QUESTION, stream_count=1, per_minute=0),
             ):
                 pass
     assert (await streams.use("p")).waiting == 0
     async with (
         asyncio.timeout(30),
-        streams.hold_stream("p", urgency=Urgency.BACKFILL, streams=1, per_minute=0),
+        streams.hold_stream("p", urgency=Urgency.BACKFILL, stream_count=1, per_minute=0),
     ):
         pass
 
 
 async def test_calls_a_minute_are_counted_for_everybody(redis: Redis) -> None:
     for _ in range(3):
-        async with AiStreams(redis).hold_stream("p", urgency=Urgency.LIVE, streams=10, per_minute=3):
+        async with AiStreams(redis).hold_stream("p", urgency=Urgency.LIVE, stream_count=10, per_minute=3):
             pass
     with pytest.raises(TimeoutError):
         async with (
             asyncio.timeout(0.2),
-            AiStreams(redis).hold_stream("p", urgency=Urgency.LIVE, streams=10, per_minute=3),
+            AiStreams(redis).hold_stream("p", urgency=Urgency.LIVE, stream_count=10, per_minute=3),
         ):
             pass
     await redis.delete("ai:{p}:sent")  # a minute later it is empty again
     async with (
         asyncio.timeout(30),
-        AiStreams(redis).hold_stream("p", urgency=Urgency.LIVE, streams=10, per_minute=3),
+        AiStreams(redis).hold_stream("p", urgency=Urgency.LIVE, stream_count=10, per_minute=3),
     ):
         pass
 
@@ -121,7 +121,7 @@ async def test_a_pause_holds_everybody_and_ends(redis: Redis) -> None:
     begun = asyncio.get_running_loop().time()
     async with (
         asyncio.timeout(30),
-        AiStreams(redis).hold_stream("p", urgency=Urgency.QUESTION, streams=1, per_minute=0),
+        AiStreams(redis).hold_stream("p", urgency=Urgency.QUESTION, stream_count=1, per_minute=0),
     ):
         assert asyncio.get_running_loop().time() - begun > 0.1
 

@@ -63,7 +63,9 @@ async def test_requests_are_counted_and_revoked_keys_are_forgotten_although_redi
 
 async def test_pages_and_providers_are_asked_in_turn_although_redis_is_full(full_redis: Redis) -> None:
     assert await Pacing(full_redis).turn("news.example", every_seconds=5, max_seconds=10) == 0
-    async with AiStreams(full_redis).hold_stream("gigachat", urgency=Urgency.LIVE, streams=1, per_minute=0):
+    async with AiStreams(full_redis).hold_stream(
+        "gigachat", urgency=Urgency.LIVE, stream_count=1, per_minute=0
+    ):
         assert (await AiStreams(full_redis).use("gigachat")).speaking == 1
 
 

@@ -41,21 +41,21 @@ class EmbeddingServer:
         self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
     ) -> Embedded:
         vectors: list[Vector] = []
-        tokens = 0
-        sent = [self._prefixes[kind] + text for text in texts]
+        token_count = 0
+        prefixed_texts = [self._prefixes[kind] + text for text in texts]
         with translate_errors():
             async with asyncio.timeout(timeout_seconds):
-                for start in range(0, len(sent), BATCH):
-                    batch = sent[start : start + BATCH]
+                for start in range(0, len(prefixed_texts), BATCH):
+                    batch_texts = prefixed_texts[start : start + BATCH]
                     answer = await self._sdk.embeddings.create(
-                        model=model, input=batch, encoding_format="float", timeout=timeout_seconds
+                        model=model, input=batch_texts, encoding_format="float", timeout=timeout_seconds
                     )
-                    if len(answer.data) != len(batch):
+                    if len(answer.data) != len(batch_texts):
                         raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
-                    ordered = sorted(answer.data, key=lambda item: item.index)
-                    vectors += (tuple(item.embedding) for item in ordered)
-                    tokens += answer.usage.prompt_tokens if answer.usage else 0
-        return Embedded(tuple(vectors), Tokens(tokens))
+                    ordered_items = sorted(answer.data, key=lambda item: item.index)
+                    vectors += (tuple(item.embedding) for item in ordered_items)
+                    token_count += answer.usage.prompt_tokens if answer.usage else 0
+        return Embedded(tuple(vectors), Tokens(token_count))
 
     async def close(self) -> None:
         await self._http.aclose()

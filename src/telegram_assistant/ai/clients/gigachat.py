@@ -73,18 +73,20 @@ class GigaChatProvider:
             raise ProviderFailed(Failure.REFUSED, "GigaChat takes jpeg and png of up to 15 MB")
 
         async def show() -> Reply:
-            uploaded = await self._sdk.aupload_file(
+            uploaded_file = await self._sdk.aupload_file(
                 (f"{uuid4()}.{PICTURE_EXTENSIONS[picture.mime]}", picture.data, picture.mime)
             )
             try:
-                message = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
+                message = HumanMessage(
+                    instruction.user, additional_kwargs={"attachments": [uploaded_file.id_]}
+                )
                 return await self._ask(
                     [SystemMessage(instruction.system), message], model, instruction.max_tokens
                 )
             finally:
                 with suppress(GigaChatException, httpx.HTTPError, TimeoutError):
                     async with asyncio.timeout(DELETION_SECONDS):
-                        await self._sdk.adelete_file(uploaded.id_)
+                        await self._sdk.adelete_file(uploaded_file.id_)
 
         return await self._call_with_token(show, timeout_seconds)
 
@@ -95,7 +97,7 @@ class GigaChatProvider:
 
         async def turn() -> Embedded:
             vectors: list[Vector] = []
-            tokens = 0
+            token_count = 0
             for start in range(0, len(texts), EMBEDDED_AT_ONCE):
                 answer = await self._sdk.aembeddings(
                     [prefix + text for text in texts[start : start + EMBEDDED_AT_ONCE]], model=model
@@ -103,8 +105,8 @@ class GigaChatProvider:
                 vectors += [
                     tuple(item.embedding) for item in sorted(answer.data, key=lambda item: item.index)
                 ]
-                tokens += sum(item.usage.prompt_tokens for item in answer.data)
-            return Embedded(tuple(vectors), Tokens(tokens))
+                token_count += sum(item.usage.prompt_tokens for item in answer.data)
+            return Embedded(tuple(vectors), Tokens(token_count))
 
         return await self._call_with_token(turn, timeout_seconds)
 
@@ -136,10 +138,10 @@ class GigaChatProvider:
         usage = answer.usage_metadata
         tokens = Tokens()
         if usage is not None:
-            remembered = usage.get("input_token_details", {}).get(
+            remembered_count = usage.get("input_token_details", {}).get(
                 "cache_read", 0
             )  # cached from an earlier call, and not billed again
-            tokens = Tokens(max(0, usage["input_tokens"] - remembered), usage["output_tokens"])
+            tokens = Tokens(max(0, usage["input_tokens"] - remembered_count), usage["output_tokens"])
         return Reply(
             str(answer.text),
             tokens,
@@ -160,13 +162,16 @@ class GigaChatProvider:
         """Sets the session, which lets GigaChat cache common prompt prefixes,
         and disables LangChain's tracing, which would send texts elsewhere.
         """
-        spoken, named = authorization_cvar.set(f"Bearer {token}"), session_id_cvar.set(self._session)
+        authorization_token, session_token = (
+            authorization_cvar.set(f"Bearer {token}"),
+            session_id_cvar.set(self._session),
+        )
         try:
             with tracing_context(enabled=False):
                 return await ask()
         finally:
-            authorization_cvar.reset(spoken)
-            session_id_cvar.reset(named)
+            authorization_cvar.reset(authorization_token)
+            session_id_cvar.reset(session_token)
 
     async def _fetch(self) -> tuple[str, float]:
         client_options = {

@@ -28,8 +28,11 @@ async def gather_pieces(
             raise ProviderFailed(Failure.LATE, f"the answer broke off ({type(error).__name__})") from error
         raise
     if answer.usage_metadata is None:
-        sent, received = sum(len(str(message.text)) for message in messages), len(str(answer.text))
+        sent_count, received_count = (
+            sum(len(str(message.text)) for message in messages),
+            len(str(answer.text)),
+        )
         answer.usage_metadata = UsageMetadata(
-            input_tokens=sent, output_tokens=received, total_tokens=sent + received
+            input_tokens=sent_count, output_tokens=received_count, total_tokens=sent_count + received_count
         )
     return answer

@@ -46,16 +46,16 @@ def agreeing_person(
     if anchor is None:
         return None
     noun_index, readings = anchor
-    others = (*words[:noun_index], *words[noun_index + 1 :])
+    other_words = (*words[:noun_index], *words[noun_index + 1 :])
     is_guess = noun_index > 0 or not analyser.word_is_known(words[noun_index])
-    for reading in _in_order(readings, others[-1], is_woman=is_woman, is_guess=is_guess):
+    for reading in _in_order(readings, other_words[-1], is_woman=is_woman, is_guess=is_guess):
         base = reading.inflect({"nomn"})
         case, gender = str(reading.tag.case), str(reading.tag.gender)
-        forms = [_nominative(word, case, gender, analyser) for word in others]
-        agreed = [form for form in forms if form is not None]
-        is_seen = case != "loct" or tuple(agreed) != others
-        if base is not None and len(agreed) == len(forms) and is_seen:
-            return (*agreed[:noun_index], base.word, *agreed[noun_index:])
+        forms = [_nominative(word, case, gender, analyser) for word in other_words]
+        agreed_forms = [form for form in forms if form is not None]
+        is_seen = case != "loct" or tuple(agreed_forms) != other_words
+        if base is not None and len(agreed_forms) == len(forms) and is_seen:
+            return (*agreed_forms[:noun_index], base.word, *agreed_forms[noun_index:])
     return None
 
 
@@ -116,7 +116,7 @@ def _is_oblique(word: str, gender: str) -> bool:
     if gender == "femn":
         return word.endswith(("ской", "цкой", "овой", "евой", "иной", "ую"))
     return word.endswith(_RARE_NOMINATIVES) or word.endswith(
-        tuple(f"{end}{a}" for end in _POSSESSIVE for a in "ауы")
+        tuple(f"{end}{letter}" for end in _POSSESSIVE for letter in "ауы")
     )
 
 

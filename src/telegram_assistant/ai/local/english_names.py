@@ -116,9 +116,12 @@ class _Lists:
 
     def may_be_place(self, name: str) -> bool:
         """Whether an unknown name behind `in` is that of a place: no word, no nation, nobody's name."""
-        last = name.rpartition(" ")[2]
+        last_word = name.rpartition(" ")[2]
         return name in self.cities or not (
-            last in self.words or last in self.adjectives or name in self.given_names or name in self.surnames
+            last_word in self.words
+            or last_word in self.adjectives
+            or name in self.given_names
+            or name in self.surnames
         )
 
     def is_no_person(self, word: str) -> bool:
@@ -140,14 +143,14 @@ def _lists() -> _Lists:
         )
     }
     people = names_by_kind["given"] | names_by_kind["surname"]
-    places = kinds["place"] | kinds["country"]
+    place_names = kinds["place"] | kinds["country"]
     return _Lists(
-        places=frozenset(places | (names_by_kind["place"] - people - names_by_kind["word"])),
+        places=frozenset(place_names | (names_by_kind["place"] - people - names_by_kind["word"])),
         cities=frozenset(names_by_kind["place"] - names_by_kind["word"]),
         adjectives=frozenset(kinds["adjective"]),
         country_beginnings=frozenset(name[:4] for name in kinds["country"]),
-        given_names=names_by_kind["given"] - names_by_kind["word"] - places,
-        surnames=names_by_kind["surname"] - names_by_kind["word"] - places,
+        given_names=names_by_kind["given"] - names_by_kind["word"] - place_names,
+        surnames=names_by_kind["surname"] - names_by_kind["word"] - place_names,
         words=names_by_kind["word"],
     )
 
@@ -234,16 +237,21 @@ def _parts(words: list[str]) -> Iterator[tuple[list[str], bool]]:
     """The run cut at words that are no names; titles and nationalities before a name are no part of it."""
     part: list[str] = []
     is_titled = False
-    for written in words:
-        word = _POSSESSIVE.sub("", written)
-        folded = word.casefold()
-        if folded in _TITLES or folded in _NO_NAMES or len(word) == 1 or (_is_of_nation(folded) and not part):
+    for written_word in words:
+        word = _POSSESSIVE.sub("", written_word)
+        folded_text = word.casefold()
+        if (
+            folded_text in _TITLES
+            or folded_text in _NO_NAMES
+            or len(word) == 1
+            or (_is_of_nation(folded_text) and not part)
+        ):
             if part:
                 yield part, is_titled
-            part, is_titled = [], folded in _TITLES
+            part, is_titled = [], folded_text in _TITLES
         else:
             part.append(word)
-            if word != written:
+            if word != written_word:
                 yield part, is_titled
                 part, is_titled = [], False
     if part:
@@ -327,16 +335,16 @@ def _is_person(run: _Part, lone_words: frozenset[str]) -> bool:
     if len(words) != _PERSON_WORDS or run.has_article:
         return False
     lists = _lists()
-    first_word, last = map(_fold, words)
+    first_word, last_word = map(_fold, words)
     if first_word in lists.given_names:
-        return last not in lists.words or last in lists.surnames
-    if lists.is_no_person(first_word) or lists.is_no_person(last):
+        return last_word not in lists.words or last_word in lists.surnames
+    if lists.is_no_person(first_word) or lists.is_no_person(last_word):
         return False
-    return last in lists.surnames or (words[1] in lone_words and not last.endswith("s"))
+    return last_word in lists.surnames or (words[1] in lone_words and not last_word.endswith("s"))
 
 
 def _fold(name: str) -> str:
     if name.isascii():
         return name.lower()
-    decomposed = unicodedata.normalize("NFKD", name.replace("’", "'"))
-    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).lower()
+    decomposed_text = unicodedata.normalize("NFKD", name.replace("’", "'"))
+    return "".join(letter for letter in decomposed_text if not unicodedata.combining(letter)).lower()

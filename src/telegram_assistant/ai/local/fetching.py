@@ -32,13 +32,13 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
     Raises ModelUnavailable if the server fails, Rejected if the address is not allowed. Blocks.
     """
     check_address(url)
-    summed, size = hashlib.sha256(), 0
+    file_digest, size = hashlib.sha256(), 0
     try:
         with (
             urllib.request.build_opener(_CheckedRedirects).open(url, timeout=ANSWER_SECONDS) as answer,
             file.open("wb") as output,
         ):
-            promised = int(answer.headers.get("Content-Length") or 0)
+            promised_bytes = int(answer.headers.get("Content-Length") or 0)
             while block := answer.read(BLOCK_BYTES):
                 size += len(block)
                 if size > MAX_BYTES:
@@ -49,7 +49,7 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
                             url=url,
                         )
                     )
-                summed.update(block)
+                file_digest.update(block)
                 output.write(block)
                 tell(file.name, size)
     except (OSError, HTTPException) as error:
@@ -61,17 +61,17 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
         raise ModelUnavailable(
             Reason("model_file_not_fetched", "{url} cannot be downloaded ({error})", url=url, error=why)
         ) from error
-    if promised and size != promised:
+    if promised_bytes and size != promised_bytes:
         raise ModelUnavailable(
             Reason(
                 "model_file_broke_off",
                 "the download of {url} broke off after {size:,} of {promised:,} bytes",
                 url=url,
                 size=size,
-                promised=promised,
+                promised=promised_bytes,
             )
         )
-    return summed.hexdigest()
+    return file_digest.hexdigest()
 
 
 def check_address(url: str) -> None:

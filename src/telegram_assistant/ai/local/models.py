@@ -148,7 +148,7 @@ def card_of(name: str, revision: str | None = None, choices: ModelChoices = NO_C
     if revision is None:
         revision = PINNED[name].revision if name in PINNED else ""
     model = name.rpartition("/")[2].lower()
-    family = next((known for pattern, known in FAMILIES if re.search(pattern, model)), NO_CHOICES)
+    family = next((known_card for pattern, known_card in FAMILIES if re.search(pattern, model)), NO_CHOICES)
     return ModelCard.model_validate(
         {"name": name, "revision": revision, **family.as_fields(), **choices.as_fields()}
     )
@@ -280,5 +280,5 @@ def _verify_sums(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
 
 
 def _sum(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    with file.open("rb") as model_file:
+        return hashlib.file_digest(model_file, "sha256").hexdigest()

@@ -136,9 +136,10 @@ def _readings(analyser: "Analyser", words: tuple[str, ...], kind: EntityKind) ->
 def _agreeing(readings: list[list["Reading"]]) -> tuple[str, ...] | None:
     if not all(readings):
         return None
-    agreed = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
+    agreed_readings = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
     return tuple(
-        inflected.word if (inflected := reading.inflect({"nomn"})) else reading.word for reading in agreed
+        inflected_reading.word if (inflected_reading := reading.inflect({"nomn"})) else reading.word
+        for reading in agreed_readings
     )
 
 

@@ -73,10 +73,10 @@ def _find_names(text: str, dictionary: NameDictionary) -> Iterator[tuple[str, En
         return
     women: set[str] = set()
     for match in _RUN.finditer(text):
-        written = _POSSESSIVE.sub("", match.group()).rstrip("-’'")
-        if written.isascii():
+        written_name = _POSSESSIVE.sub("", match.group()).rstrip("-’'")
+        if written_name.isascii():
             continue
-        run = _run_at(text, match, written)
+        run = _run_at(text, match, written_name)
         for part in parts_of_run(run, dictionary):
             name = _canonical(part, run, dictionary, women)
             if part.kind is EntityKind.PERSON and " " in name and name.endswith("а"):
@@ -84,11 +84,11 @@ def _find_names(text: str, dictionary: NameDictionary) -> Iterator[tuple[str, En
             yield name, part.kind
 
 
-def _run_at(text: str, match: re.Match[str], written: str) -> Run:
+def _run_at(text: str, match: re.Match[str], written_name: str) -> Run:
     start, end = match.span()
     before = text[max(0, start - BEFORE_CHARACTERS) : start]
     return Run(
-        written,
+        written_name,
         before,
         after=text[end : end + AFTER_CHARACTERS],
         begins=start == 0 or _BEGINS.search(before[-6:]) is not None,
@@ -134,8 +134,8 @@ def _agree(stem: str, noun: str) -> str:
     return f"{stem}{'ий' if is_soft or is_velar else 'ой' if stem == 'Больш' else 'ый'}"
 
 
-def _match_case(written: str, form: str) -> str:
-    parts, likes = form.split("-"), written.split("-")
+def _match_case(written_name: str, form: str) -> str:
+    parts, likes = form.split("-"), written_name.split("-")
     if len(parts) != len(likes):
         return form.capitalize()
     return "-".join(

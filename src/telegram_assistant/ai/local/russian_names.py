@@ -211,7 +211,7 @@ def _begins_person(first_word: _Word, following: _Word | None) -> bool:
     return is_surname_next and not first_word.facts.is_known and first_word.kind is None
 
 
-def _continues(first_word: _Word, word: _Word, rest: Sequence[_Word], *, is_given: bool) -> bool:
+def _continues(first_word: _Word, word: _Word, remaining_words: Sequence[_Word], *, is_given: bool) -> bool:
     """Whether a word goes on with the name of a person."""
     if ROMAN_NUMBER.fullmatch(word.text):
         return is_given
@@ -220,7 +220,7 @@ def _continues(first_word: _Word, word: _Word, rest: Sequence[_Word], *, is_give
     facts = word.facts
     is_short = max(len(first_word.text), len(word.text) - 1) <= MAX_SHORT_SURNAME and not facts.is_ordinary
     if not is_given:
-        is_new = bool(rest) and facts.is_given_name and rest[0].is_title_case
+        is_new = bool(remaining_words) and facts.is_given_name and remaining_words[0].is_title_case
         is_given_next = facts.is_given_name or not facts.is_known
         return (word.kind is EntityKind.PERSON and is_given_next and not is_new) or is_short
     if word.kind is EntityKind.PERSON or facts.is_surname or not facts.is_known or is_short:

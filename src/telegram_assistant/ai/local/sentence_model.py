@@ -71,31 +71,31 @@ class SentenceModel:
         return tuple(vectors)
 
     def _batch(self, texts: list[str]) -> list[Vector]:
-        encoded = self._tokenizer.encode_batch(texts)
-        mask = np.array([encoding.attention_mask for encoding in encoded], dtype=np.int64)
-        fed = {
-            "input_ids": np.array([encoding.ids for encoding in encoded], dtype=np.int64),
+        encodings = self._tokenizer.encode_batch(texts)
+        mask = np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64)
+        model_inputs = {
+            "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
             "attention_mask": mask,
-            "token_type_ids": np.array([encoding.type_ids for encoding in encoded], dtype=np.int64),
+            "token_type_ids": np.array([encoding.type_ids for encoding in encodings], dtype=np.int64),
             "position_ids": np.maximum(mask.cumsum(axis=1) - 1, 0),
         }
         states = self._session.run(
-            [self._output], {name: value for name, value in fed.items() if name in self._inputs}
+            [self._output], {name: value for name, value in model_inputs.items() if name in self._inputs}
         )[0]
-        pooled = pool(states.astype(np.float32), mask, self._card.pooling)[:, : self._card.dimensions]
-        unit = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-9)
+        pooled_states = pool(states.astype(np.float32), mask, self._card.pooling)[:, : self._card.dimensions]
+        unit = pooled_states / np.maximum(np.linalg.norm(pooled_states, axis=1, keepdims=True), 1e-9)
         return [tuple(float(number) for number in vector) for vector in unit]
 
 
 def pool(states: Numbers, mask: Mask, pooling: str) -> Numbers:
     """One vector per text; padding may be on either side."""
-    rows, pooled = np.arange(len(states)), states
+    rows, pooled_states = np.arange(len(states)), states
     if pooling == "cls":
-        pooled = states[rows, mask.argmax(axis=1)]
+        pooled_states = states[rows, mask.argmax(axis=1)]
     elif pooling == "last":
-        pooled = states[rows, mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
+        pooled_states = states[rows, mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
     elif pooling == "mean":
         weights = mask[:, :, None].astype(np.float32)
         total = np.maximum(weights.sum(axis=1), np.float32(1e-9))
-        pooled = ((states * weights).sum(axis=1) / total).astype(np.float32)
-    return pooled
+        pooled_states = ((states * weights).sum(axis=1) / total).astype(np.float32)
+    return pooled_states

@@ -121,7 +121,7 @@ class LocalTagger:
         is_ad = has_ad_marks(text, joined_words, addresses)
         known_tags = vocabulary.tags_of(language)
         hashtags = HASHTAG.findall(text[:MAX_HASHTAG_CHARACTERS])
-        proposed = (
+        proposed_tags = (
             tag for hashtag in hashtags if (tag := tag_in(hashtag)) is not None and tag not in known_tags
         )
         return Tags(
@@ -129,7 +129,7 @@ class LocalTagger:
             topic=topic,
             kind=classify_post(text, joined_words, is_service=is_service, is_ad=is_ad),
             entities=names_in(without_surroundings(text[:MAX_CHARACTERS]), self._names),
-            proposed=tuple(dict.fromkeys(proposed))[:MAX_PROPOSALS],
+            proposed=tuple(dict.fromkeys(proposed_tags))[:MAX_PROPOSALS],
             language=language_of(text),
             is_ad=is_ad,
         )
@@ -143,11 +143,11 @@ class LocalTagger:
         return indexes[language]
 
     def _build_index(self, topics: Mapping[str, str], language: str) -> VocabularyIndex:
-        packaged = packaged_words(language)
+        packaged_tags = packaged_words(language)
         ids_by_forms: dict[frozenset[str], int] = {}
         signs: dict[int, dict[_Sign, None]] = {}
         for tag in topics:
-            for phrase in packaged.get(tag, (tag,)):
+            for phrase in packaged_tags.get(tag, (tag,)):
                 weight = WEAK_WEIGHT if phrase.startswith(WEAK) else STRONG_WEIGHT
                 parts = frozenset(
                     ids_by_forms.setdefault(self._forms(word), len(ids_by_forms))
@@ -163,16 +163,16 @@ class LocalTagger:
                 word_ids[form] = (*word_ids.get(form, ()), word_id)
         return VocabularyIndex(
             topics,
-            _main_tags(topics, packaged),
+            _main_tags(topics, packaged_tags),
             word_ids,
             {word_id: tuple(word_signs) for word_id, word_signs in signs.items()},
         )
 
 
-def _main_tags(topics: Mapping[str, str], packaged: Iterable[str]) -> dict[str, str]:
+def _main_tags(topics: Mapping[str, str], packaged_tags: Iterable[str]) -> dict[str, str]:
     """The first tag of each topic in the packaged file."""
     main_tags: dict[str, str] = {}
-    for tag in packaged:
+    for tag in packaged_tags:
         if tag in topics:
             main_tags.setdefault(topics[tag], tag)
     return main_tags

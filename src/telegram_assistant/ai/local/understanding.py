@@ -107,8 +107,10 @@ def _load_model(models: Path, name: str) -> Embedder:
         )
     folder = folder_of(models, name)
     read_card(folder)
-    loaded: Embedder = import_module("telegram_assistant.ai.local.sentence_model").SentenceModel(folder).embed
-    return loaded
+    loaded_model: Embedder = (
+        import_module("telegram_assistant.ai.local.sentence_model").SentenceModel(folder).embed
+    )
+    return loaded_model
 
 
 def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabulary) -> list[Tags]:
@@ -125,13 +127,15 @@ def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabu
 
 def examine(models: Path, model: str | None) -> list[Finding]:
     """Checks what is installed for local understanding. `model` None: a provider computes the vectors."""
-    missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
+    missing_libraries = [
+        library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)
+    ]
     findings = [ok(SUBJECT, LIBRARIES)]
-    if missing:
+    if missing_libraries:
         reason = Reason(
             "understanding_with_less",
             "works in part: {libraries} not installed",
-            libraries=", ".join(missing),
+            libraries=", ".join(missing_libraries),
         )
         findings = [
             warning(
@@ -139,7 +143,7 @@ def examine(models: Path, model: str | None) -> list[Finding]:
             )
         ]
     findings.append(examine_ocr(ocr_command()))
-    if not missing and model is not None:
+    if not missing_libraries and model is not None:
         card = _card(models, model)
         if card:
             findings.append(ok("sentence model", quote(card.name)))
@@ -164,13 +168,13 @@ def examine_ocr(command: str | None) -> Finding:
                 command=command,
             ),
         )
-    missing = missing_languages(command)
-    if missing:
-        packages = " ".join(f"tesseract-ocr-{language}" for language in missing)
+    missing_language_names = missing_languages(command)
+    if missing_language_names:
+        packages = " ".join(f"tesseract-ocr-{language}" for language in missing_language_names)
         reason = Reason(
             "ocr_lacks_data",
             "no data for {languages}, so text in pictures is not read",
-            languages=", ".join(missing),
+            languages=", ".join(missing_language_names),
         )
         return warning(
             OCR_SUBJECT,

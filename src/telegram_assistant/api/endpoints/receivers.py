@@ -203,8 +203,10 @@ async def create_webhook(context: Context, body: WebhookRequest) -> CreatedWebho
     code alone or with `{"code": "…"}`.
     """
     context.note(name=body.name)
-    created = await _create(context, ReceiverKind.WEBHOOK, body.name, body.url, context.language)
-    return CreatedWebhookResponse(receiver=_response(created.receiver, context), secret=created.secret)
+    created_receiver = await _create(context, ReceiverKind.WEBHOOK, body.name, body.url, context.language)
+    return CreatedWebhookResponse(
+        receiver=_response(created_receiver.receiver, context), secret=created_receiver.secret
+    )
 
 
 @area.post(
@@ -229,10 +231,10 @@ async def confirm_receiver(
     context: Context, receiver_id: ReceiverId, body: ConfirmRequest
 ) -> ReceiverResponse:
     """Confirm a receiver with the code that it got. After ten wrong codes a new one must be sent."""
-    confirmed = await receivers.confirm_receiver(
+    confirmed_receiver = await receivers.confirm_receiver(
         receiver_id, body.code, stores=context.stores, sealer=context.app.sealer
     )
-    return _response(confirmed, context)
+    return _response(confirmed_receiver, context)
 
 
 @area.post(
@@ -258,8 +260,12 @@ async def replace_webhook_secret(context: Context, receiver_id: ReceiverId) -> C
 
     For a day, requests are signed with the old one, too: `webhook-signature` holds both.
     """
-    replaced = await receivers.replace_secret(receiver_id, stores=context.stores, sealer=context.app.sealer)
-    return CreatedWebhookResponse(receiver=_response(replaced.receiver, context), secret=replaced.secret)
+    replaced_receiver = await receivers.replace_secret(
+        receiver_id, stores=context.stores, sealer=context.app.sealer
+    )
+    return CreatedWebhookResponse(
+        receiver=_response(replaced_receiver.receiver, context), secret=replaced_receiver.secret
+    )
 
 
 @area.post(
@@ -310,7 +316,7 @@ async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
 async def create_feed_address(context: Context, body: FeedRequest) -> CreatedFeedResponse:
     """Make a secret address of a feed, which works without a login until it is revoked."""
     context.note(kind=body.kind, subject=body.subject)
-    created = await rss_feeds.create_feed(
+    created_feed = await rss_feeds.create_feed(
         body.kind,
         body.subject,
         stores=context.stores,
@@ -318,7 +324,7 @@ async def create_feed_address(context: Context, body: FeedRequest) -> CreatedFee
         user_id=context.caller.user_id,
         language=context.language,
     )
-    return CreatedFeedResponse(feed=_feed_response(created.address), token=created.token)
+    return CreatedFeedResponse(feed=_feed_response(created_feed.address), token=created_feed.token)
 
 
 @area.delete("/feed-addresses/{address_id}", scope=KeyScope.WRITE)

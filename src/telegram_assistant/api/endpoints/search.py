@@ -297,7 +297,7 @@ def _result_response(result: SearchResult) -> SearchResultResponse:
         language=result.lang,
         kind=result.kind,
         tags=list(result.tags),
-        copies=[str(copy) for copy in result.copies],
+        copies=[str(copy_post_id) for copy_post_id in result.copies],
         by_words=result.by_words,
         by_meaning=result.by_meaning,
         by_names=result.by_names,

@@ -172,14 +172,14 @@ async def create_public_link(context: Context, body: PublicLinkRequest) -> Creat
     It shows what you see when it is opened, posts of private channels as well. It ends when you revoke it,
     after its days, and with your membership or your right to change things.
     """
-    created = await public_links.create_link(
+    created_link = await public_links.create_link(
         body.kind, body.subject, days=body.days, stores=context.stores, own=context.own
     )
-    context.note(kind=body.kind, subject=body.subject, link=str(created.link.link_id), days=body.days)
+    context.note(kind=body.kind, subject=body.subject, link=str(created_link.link.link_id), days=body.days)
     return CreatedPublicLinkResponse(
-        link=_link_response(created.link),
-        url=f"{context.app.settings.pages_url}{created.path}",
-        private_channels=list(created.private_channels),
+        link=_link_response(created_link.link),
+        url=f"{context.app.settings.pages_url}{created_link.path}",
+        private_channels=list(created_link.private_channels),
     )
 
 

@@ -138,8 +138,8 @@ class _Printer:
         self._sentences = len(answer.sentences)
 
     def _print_sentence(self, sentence: AnswerSentence) -> None:
-        places = " ".join(f"[{passage_index + 1}]" for passage_index in sentence.passages)
-        console.print(Text.assemble(write_dated(sentence, self._language), (f"  {places}", "bold")))
+        reference_marks = " ".join(f"[{passage_index + 1}]" for passage_index in sentence.passages)
+        console.print(Text.assemble(write_dated(sentence, self._language), (f"  {reference_marks}", "bold")))
 
 
 def _show_checks(answer: Answer) -> None:

@@ -90,8 +90,10 @@ def show_spread(
     """List who forwarded a post and when, earliest first."""
 
     async def answer(context: RequestContext) -> SpreadResponse:
-        subject = await _post(context.stores, post)
-        return await get_spread(context, subject.channel_id, subject.message_id, days=days, limit=limit)
+        subject_post_id = await _post(context.stores, post)
+        return await get_spread(
+            context, subject_post_id.channel_id, subject_post_id.message_id, days=days, limit=limit
+        )
 
     show_endpoint(answer, _print_spread, as_json=as_json, tenant=tenant, with_graph=True)
 
@@ -165,7 +167,7 @@ def _print_similar(response: SimilarChannelsResponse) -> None:
             _name(neighbour.channel),
             f"{neighbour.score:.2f}",
             str(neighbour.shared),
-            escape(", ".join(shared.what for shared in neighbour.examples)),
+            escape(", ".join(shared_item_response.what for shared_item_response in neighbour.examples)),
         )
     nothing = f"No followed channel shares anything with it since {response.since}."
     console.print(table if response.items else nothing)
@@ -196,25 +198,29 @@ def _print_links(response: LinkingPostsResponse) -> None:
         console.print(f"No followed channel has linked to it since {response.since}.")
 
 
-async def _channel(stores: TenantStores, written: str | None) -> ChannelId | None:
-    return None if written is None else (await find_followed(written, followed=stores.followed)).channel_id
+async def _channel(stores: TenantStores, channel_reference: str | None) -> ChannelId | None:
+    return (
+        None
+        if channel_reference is None
+        else (await find_followed(channel_reference, followed=stores.followed)).channel_id
+    )
 
 
-async def _post(stores: TenantStores, written: str) -> PostId:
-    match = POST.fullmatch(written)
+async def _post(stores: TenantStores, post_reference: str) -> PostId:
+    match = POST.fullmatch(post_reference)
     if match is None:
         raise Rejected(
             Reason(
                 "not_a_post",
                 "{written!r} is not a post: write its link, like t.me/name/17, or channel/message",
-                written=written,
+                written=post_reference,
             )
         )
-    channel, message = match["channel"], MessageId(int(match["message"]))
+    channel, message_id = match["channel"], MessageId(int(match["message"]))
     if channel.isdecimal():
-        return PostId.parse(f"{channel}/{message}")
-    followed = await find_followed(f"@{channel.removeprefix('@')}", followed=stores.followed)
-    return PostId(followed.channel_id, message)
+        return PostId.parse(f"{channel}/{message_id}")
+    followed_channel = await find_followed(f"@{channel.removeprefix('@')}", followed=stores.followed)
+    return PostId(followed_channel.channel_id, message_id)
 
 
 def _name(channel: GraphChannelResponse) -> str:

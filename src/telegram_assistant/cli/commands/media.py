@@ -49,11 +49,11 @@ def status(
             str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words),
             assembled.settings,
         )
-        paused = await reason_to_pause_downloads(
+        paused_reason = await reason_to_pause_downloads(
             download_folders(settings), min_free_percent=settings.files.min_free_percent
         )
         survey = await media.survey_media(upkeep=assembled.system.media_upkeep, limit=limit)
-        return _response(survey, file_place, paused, words=str if as_json else say_here)
+        return _response(survey, file_place, paused_reason, words=str if as_json else say_here)
 
     show_value(with_app(look), _print_status, as_json=as_json)
 
@@ -82,8 +82,8 @@ def _print_status(status: MediaStatusResponse) -> None:
             "\nLast errors (wanted files are tried again automatically, files that were given up are not):"
         )
     for trouble in status.troubles:
-        tried = f"tried {trouble.attempts} times" if trouble.state == MediaState.WANTED else "given up"
-        console.print(f"  {trouble.post_id}  {tried}: {escape(trouble.why)}")
+        tried_text = f"tried {trouble.attempts} times" if trouble.state == MediaState.WANTED else "given up"
+        console.print(f"  {trouble.post_id}  {tried_text}: {escape(trouble.why)}")
 
 
 def _response(
@@ -95,8 +95,8 @@ def _response(
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[
-            MediaFilesResponse(state=state, reason=reason or None, files=files, bytes=size)
-            for (state, reason), (files, size) in survey.files.items()
+            MediaFilesResponse(state=state, reason=reason or None, files=file_count, bytes=size)
+            for (state, reason), (file_count, size) in survey.files.items()
         ],
         usage=[
             MediaUsageResponse(

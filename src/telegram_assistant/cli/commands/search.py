@@ -51,14 +51,14 @@ def search(
         raise typer.BadParameter(
             f"there is no option {unknown}; to exclude a word, write a single minus", param_hint="words"
         )
-    typed = " ".join(words)
+    typed_text = " ".join(words)
 
     async def look(app: App) -> tuple[SearchPage, ZoneInfo]:
         chosen_tenant = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
         async with open_meaning_search(app.settings, questions=app.questions) as index:
             return await find(
-                typed,
+                typed_text,
                 tenant_id=chosen_tenant.tenant_id,
                 stores=app.tenant(chosen_tenant.tenant_id),
                 index=index,

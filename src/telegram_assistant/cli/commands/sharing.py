@@ -62,10 +62,12 @@ def create(
         private = await find_private_channels(kind, subject, stores=context.stores, own=context.own)
         if private:
             complaints.print(f"[yellow]note[/] {words_of(warn_of_private_channels(private))}.")
-        created = await create_public_link(context, PublicLinkRequest(kind=kind, subject=subject, days=days))
-        link_id = str(created.link.link_id)
+        created_public_link_response = await create_public_link(
+            context, PublicLinkRequest(kind=kind, subject=subject, days=days)
+        )
+        link_id = str(created_public_link_response.link.link_id)
         await record_change(context.app, context.caller.tenant_id, "create_public_link", link_id)
-        return created
+        return created_public_link_response
 
     show_endpoint(
         make,

@@ -75,13 +75,13 @@ class Lease:
     One login must never be used in two places.
     """
 
-    def __init__(self, *, begun: float, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, begun_at: float, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._end = begun + LEASE_SECONDS
+        self._end = begun_at + LEASE_SECONDS
 
-    def extend(self, begun: float) -> None:
+    def extend(self, begun_at: float) -> None:
         """Extends the lease after a renewal whose request began at `begun`."""
-        self._end = begun + LEASE_SECONDS
+        self._end = begun_at + LEASE_SECONDS
 
     @property
     def remaining_seconds(self) -> float:

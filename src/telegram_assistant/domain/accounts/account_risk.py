@@ -114,55 +114,55 @@ def _of_state(
 ) -> Iterator[RiskReason]:
     state_risk = STATES.get(state)
     if state_risk is not None:
-        why = (
+        reason = (
             Reason("risk_because", "{risk} ({why})", risk=state_risk.why, why=state_reason)
             if state_reason
             else state_risk.why
         )
-        yield RiskReason(state_risk.risk, why)
+        yield RiskReason(state_risk.risk, reason)
     elif not is_held:
         yield RiskReason(
             Risk.CAREFUL,
             Reason("risk_not_running", "no process uses it right now; check that the ingest role is running"),
         )
     elif overdue:
-        why = Reason(
+        reason = Reason(
             "risk_overdue",
             "{count} of its channels waits longer than planned: the account has reached its request limit",
             "{count} of its channels wait longer than planned: the account has reached its request limit",
             count=overdue,
         )
-        yield RiskReason(Risk.CAREFUL, why)
+        yield RiskReason(Risk.CAREFUL, reason)
 
 
 def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     method = words_for(use.method)
     remaining_seconds = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
     if remaining_seconds > 0:
-        why = Reason(
+        reason = Reason(
             "risk_blocked",
             "Telegram blocked {method} for {duration}; the program waits. Do not use the account "
             "elsewhere meanwhile",
             method=method,
             duration=_duration(remaining_seconds),
         )
-        yield RiskReason(Risk.AT_RISK if remaining_seconds > SERIOUS_SECONDS else Risk.CAREFUL, why)
+        yield RiskReason(Risk.AT_RISK if remaining_seconds > SERIOUS_SECONDS else Risk.CAREFUL, reason)
     if use.pace < SLOW:
-        why = Reason(
+        reason = Reason(
             "risk_limited_repeatedly",
             "Telegram limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers slowly",
             method=method,
             pace=use.pace,
         )
-        yield RiskReason(Risk.AT_RISK, why)
+        yield RiskReason(Risk.AT_RISK, reason)
     elif use.pace < 1:
-        why = Reason(
+        reason = Reason(
             "risk_limited",
             "Telegram limited {method} recently: it runs at {pace:.0%} of its speed",
             method=method,
             pace=use.pace,
         )
-        yield RiskReason(Risk.CAREFUL, why)
+        yield RiskReason(Risk.CAREFUL, reason)
     for allowance in use.allowances:
         fills_slowly = allowance.full_in_seconds is not None and allowance.full_in_seconds > SLOWLY_SECONDS
         if fills_slowly and allowance.left is not None and allowance.left < NEARLY_EMPTY * allowance.at_once:

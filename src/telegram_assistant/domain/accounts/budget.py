@@ -120,13 +120,13 @@ class Meter:
         """How long until the budget allows the last of these requests."""
         available_tokens, pace = self.tokens_at(now), self.pace_at(now)
         needs = (sum(cost.amount_of(limit) for cost in costs) for limit in self.budget.limits)
-        missing = (
+        missing_tokens = (
             max(0.0, need - remaining_tokens - ROUNDING)
             for need, remaining_tokens in zip(needs, available_tokens, strict=True)
         )
         return max(
             tokens / (limit.per_second * pace)
-            for tokens, limit in zip(missing, self.budget.limits, strict=True)
+            for tokens, limit in zip(missing_tokens, self.budget.limits, strict=True)
         )
 
     def take(self, now: float, cost: Cost) -> "Meter":

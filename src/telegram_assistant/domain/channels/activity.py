@@ -61,9 +61,9 @@ class ChannelActivity:
         return posts_per_day(self.posts, since=self.since, now=now)
 
 
-def posts_per_day(posts: int, *, since: datetime, now: datetime) -> float:
+def posts_per_day(post_count: int, *, since: datetime, now: datetime) -> float:
     """Over at least one day: the first hour of a new channel says nothing about its days."""
-    return posts / max(1.0, (now - since) / timedelta(days=1))
+    return post_count / max(1.0, (now - since) / timedelta(days=1))
 
 
 MAX_COUNTED = 10_000

@@ -84,8 +84,8 @@ def parse_reference(text: str) -> Reference:
     """Parses `@name`, `name`, t.me links (name, name/123, +secret, joinchat/secret,
     addlist/secret) and tg:// links, or raises Rejected.
     """
-    written = text.strip()
-    path = _path_of(written).strip("/")
+    reference_text = text.strip()
+    path = _path_of(reference_text).strip("/")
     secret = path.removeprefix("joinchat/").removeprefix("+") if path.startswith(("joinchat/", "+")) else None
     if secret is not None and INVITE.match(secret):
         return Reference(secret, ReferenceKind.INVITE)
@@ -99,16 +99,16 @@ def parse_reference(text: str) -> Reference:
             "reference_invalid",
             "{written!r} is not a channel; write @name, https://t.me/name or an invitation like "
             "https://t.me/+AbCdEf",
-            written=written[:80],
+            written=reference_text[:80],
         )
     )
 
 
-def _path_of(written: str) -> str:
+def _path_of(reference_text: str) -> str:
     """The path of the equivalent t.me link, for every spelling."""
-    if link := LINK.match(written):
+    if link := LINK.match(reference_text):
         return str(link["path"])
-    if app := APP_LINK.match(written):
+    if app := APP_LINK.match(reference_text):
         parameter, prefix = APP_LINKS.get(app["action"].lower(), ("", ""))
         return f"{prefix}{parse_qs(app['query']).get(parameter, [''])[0]}"
-    return written.removeprefix("@")
+    return reference_text.removeprefix("@")

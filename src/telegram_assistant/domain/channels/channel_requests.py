@@ -136,11 +136,11 @@ class ServingAccount:
     is_running: bool
     limits: Mapping[str, SavedMeter]
 
-    def seconds_until(self, kind: RequestKind, requests: int) -> float:
+    def seconds_until(self, kind: RequestKind, request_count: int) -> float:
         """How long until floods and the budget allow so many requests of a kind."""
         budget = budget_of(METHODS[kind])
         meter = meter_of(budget, self.limits.get(budget.method), 0.0)
-        return max(meter.blocked_seconds(0.0), meter.seconds_until(0.0, Cost(units=requests)))
+        return max(meter.blocked_seconds(0.0), meter.seconds_until(0.0, Cost(units=request_count)))
 
     def is_blocked(self, kind: RequestKind) -> bool:
         meter = self.limits.get(budget_of(METHODS[kind]).method)
@@ -182,21 +182,23 @@ def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetim
     if not running_accounts:
         return Expectation(NOT_RUNNING)
     soonest = min(running_accounts, key=lambda account: account.seconds_until(kind, 1))
-    pause = soonest.seconds_until(kind, 1)
+    pause_seconds = soonest.seconds_until(kind, 1)
     return Expectation(
-        _why(kind, soonest) if pause > SHORT_WAIT_SECONDS else _ahead(position),
-        now + timedelta(seconds=pause),
+        _why(kind, soonest) if pause_seconds > SHORT_WAIT_SECONDS else _ahead(position),
+        now + timedelta(seconds=pause_seconds),
         now + timedelta(seconds=_seconds_together(kind, turns, running_accounts)),
     )
 
 
-def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[ServingAccount]) -> float:
+def _seconds_together(kind: RequestKind, request_count: int, accounts: Sequence[ServingAccount]) -> float:
     """The time in which the accounts share the requests,
     leaving out the slowest accounts if the others finish sooner without them.
     """
 
     def among(count: int) -> float:
-        return sorted(account.seconds_until(kind, ceil(requests / count)) for account in accounts)[count - 1]
+        return sorted(account.seconds_until(kind, ceil(request_count / count)) for account in accounts)[
+            count - 1
+        ]
 
     return min(among(count) for count in range(1, len(accounts) + 1))
 

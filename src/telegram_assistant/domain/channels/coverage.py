@@ -34,19 +34,19 @@ class IdRange:
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-def proven_by(ids: Sequence[MessageId], *, below: MessageId | None = None) -> IdRange | None:
+def proven_by(ids: Sequence[MessageId], *, below_id: MessageId | None = None) -> IdRange | None:
     """The ids that one page proves.
 
     `ids` are the page's messages; `below` is the offset of the request (None: from the newest). An empty page
     below an id proves that no older message exists. An empty newest page proves nothing, because a channel
     that hides its history looks the same.
     """
-    if below is not None and below <= 1:
+    if below_id is not None and below_id <= 1:
         return None
     if not ids:
-        return None if below is None else IdRange(MessageId(1), MessageId(below - 1))
-    high = max(ids) if below is None else MessageId(below - 1)
-    return IdRange(min(ids), high)
+        return None if below_id is None else IdRange(MessageId(1), MessageId(below_id - 1))
+    high_id = max(ids) if below_id is None else MessageId(below_id - 1)
+    return IdRange(min(ids), high_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class Known:
         """Whether no unproven id lies between the newest page and the highest range."""
         return page.low <= self.top.high + 1
 
-    def edge(self, stored: MessageId | None) -> MessageId:
+    def edge(self, stored_id: MessageId | None) -> MessageId:
         """The id above which a run reads; `stored` is the newest stored post older than the run's window."""
-        return MessageId(min(self.top.high, self.floor_id - 1 if stored is None else stored))
+        return MessageId(min(self.top.high, self.floor_id - 1 if stored_id is None else stored_id))
 
 
 def is_unread(message_id: MessageId, known_ranges: Known | None) -> bool:
@@ -73,21 +73,21 @@ def is_unread(message_id: MessageId, known_ranges: Known | None) -> bool:
     return known_ranges is None or message_id not in known_ranges.top
 
 
-def closes(page: IdRange, edge: MessageId) -> bool:
+def closes(page: IdRange, edge_id: MessageId) -> bool:
     """Whether no unread id lies between an edge and a page above it."""
-    return page.low <= edge + 1
+    return page.low <= edge_id + 1
 
 
-def subtract_range(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdRange, ...]:
+def subtract_range(gaps: Sequence[IdRange], proven_range: IdRange | None) -> tuple[IdRange, ...]:
     """The gaps without the proven range, in their order."""
-    if proven is None:
+    if proven_range is None:
         return tuple(gaps)
     remaining_ranges = []
     for gap in gaps:
-        if proven.high < gap.high:
-            remaining_ranges.append(IdRange(MessageId(max(gap.low, proven.high + 1)), gap.high))
-        if proven.low > gap.low:
-            remaining_ranges.append(IdRange(gap.low, MessageId(min(gap.high, proven.low - 1))))
+        if proven_range.high < gap.high:
+            remaining_ranges.append(IdRange(MessageId(max(gap.low, proven_range.high + 1)), gap.high))
+        if proven_range.low > gap.low:
+            remaining_ranges.append(IdRange(gap.low, MessageId(min(gap.high, proven_range.low - 1))))
     return tuple(remaining_ranges)
 
 
@@ -171,16 +171,16 @@ def status_of(facts: CoverageFacts) -> CoverageStatus:
         return _preview_status(facts)
     if not facts.has_account:
         return CoverageStatus(CoverageState.UNREADABLE, facts.lost_reason or NO_ACCOUNT, facts.lost_at)
-    why, until = _obstacle(facts)
+    reason, until = _obstacle(facts)
     if not facts.was_read:
-        return CoverageStatus(CoverageState.WAITING, why or FIRST_POLL, until)
+        return CoverageStatus(CoverageState.WAITING, reason or FIRST_POLL, until)
     if not facts.is_wanting:
-        return CoverageStatus(CoverageState.COMPLETE, why, until)
-    if facts.is_filling and not why:
+        return CoverageStatus(CoverageState.COMPLETE, reason, until)
+    if facts.is_filling and not reason:
         return CoverageStatus(
             CoverageState.FILLING, _to_read(facts.missing_ids) if facts.missing_ids else PAST_TO_READ
         )
-    return CoverageStatus(CoverageState.MISSING, why or NEXT_PLAN, until)
+    return CoverageStatus(CoverageState.MISSING, reason or NEXT_PLAN, until)
 
 
 def _preview_status(facts: CoverageFacts) -> CoverageStatus:
@@ -188,12 +188,12 @@ def _preview_status(facts: CoverageFacts) -> CoverageStatus:
         return CoverageStatus(CoverageState.UNREADABLE, facts.parked_reason, facts.lost_at)
     if not facts.was_previewed:
         return CoverageStatus(CoverageState.WAITING, FIRST_PREVIEW, facts.previews_blocked_until)
-    why = (
+    reason = (
         Reason("preview_waits", "the site asked for a pause; {sees}", sees=PREVIEW_SEES)
         if facts.previews_blocked_until
         else PREVIEW_SEES
     )
-    return CoverageStatus(CoverageState.PREVIEW, why, facts.previews_blocked_until)
+    return CoverageStatus(CoverageState.PREVIEW, reason, facts.previews_blocked_until)
 
 
 def _to_read(missing_ids: int) -> Reason:

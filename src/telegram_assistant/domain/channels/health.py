@@ -56,9 +56,9 @@ class ReadingHealth:
     next: Reason | None = None
 
 
-def suspended_health(why: Reason | None) -> ReadingHealth:
+def suspended_health(reason: Reason | None) -> ReadingHealth:
     """The health of a channel whose subscription is suspended."""
-    return ReadingHealth(ChannelHealth.UNREADABLE, why, FOLLOW_AGAIN)
+    return ReadingHealth(ChannelHealth.UNREADABLE, reason, FOLLOW_AGAIN)
 
 
 def assess_health(
@@ -95,7 +95,7 @@ def assess_health(
         return ReadingHealth(
             ChannelHealth.LATE, ACCOUNT_WAITS if status.why == ACCOUNT_WAITS else late, goes_on
         )
-    why = status.why
-    if why is not None and status.state in UNFINISHED:
-        why = Reason("health_history", "older posts are missing: {why}", why=why)
-    return ReadingHealth(ChannelHealth.WELL, why, goes_on if status.until else None)
+    reason = status.why
+    if reason is not None and status.state in UNFINISHED:
+        reason = Reason("health_history", "older posts are missing: {why}", why=reason)
+    return ReadingHealth(ChannelHealth.WELL, reason, goes_on if status.until else None)

@@ -35,8 +35,10 @@ def worth_joining(
     """The channel that gains most from joining; None if none gains enough or no place is left."""
     if joined_count >= (PREMIUM_PLACES if is_premium else PLACES) - SPARE_PLACES:
         return None
-    best = max(candidates, key=lambda candidate: (candidate.worth, -candidate.channel_id), default=None)
-    return best if best is not None and best.worth >= MIN_PER_SECOND else None
+    best_candidate = max(
+        candidates, key=lambda candidate: (candidate.worth, -candidate.channel_id), default=None
+    )
+    return best_candidate if best_candidate is not None and best_candidate.worth >= MIN_PER_SECOND else None
 
 
 def joins_budget(per_day: int) -> MethodBudget:

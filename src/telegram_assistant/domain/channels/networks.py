@@ -62,9 +62,9 @@ class RepeatedPosts:
 
 
 def find_networks(
-    repeated: Iterable[RepeatedPosts],
+    repeated_posts: Iterable[RepeatedPosts],
     posts: Mapping[ChannelId, int],
-    signed: Iterable[tuple[ChannelId, ChannelId]] = (),
+    signed_pairs: Iterable[tuple[ChannelId, ChannelId]] = (),
 ) -> dict[ChannelId, ChannelId]:
     """The owner of every channel that is in a network, named by its oldest channel id.
 
@@ -72,28 +72,28 @@ def find_networks(
     """
     directions: dict[tuple[ChannelId, ChannelId], int] = {}
     neighbours: Counter[ChannelId] = Counter()
-    for pair in repeated:
+    for pair in repeated_posts:
         directions[pair.earlier, pair.later] = pair.count
         neighbours[pair.earlier] += pair.count
         neighbours[pair.later] += pair.count
     sisters_by_channel = defaultdict[ChannelId, set[ChannelId]](set)
-    for first_id, second in {(min(pair), max(pair)) for pair in directions}:
+    for first_id, second_id in {(min(pair), max(pair)) for pair in directions}:
         forward_count, reverse_count = (
-            directions.get((first_id, second), 0),
-            directions.get((second, first_id), 0),
+            directions.get((first_id, second_id), 0),
+            directions.get((second_id, first_id), 0),
         )
         if _are_sisters(
             forward_count,
             reverse_count,
-            min(posts.get(first_id, 0), posts.get(second, 0)),
+            min(posts.get(first_id, 0), posts.get(second_id, 0)),
             neighbours[first_id],
-            neighbours[second],
+            neighbours[second_id],
         ):
-            sisters_by_channel[first_id].add(second)
-            sisters_by_channel[second].add(first_id)
-    for first_id, second in signed:
-        sisters_by_channel[first_id].add(second)
-        sisters_by_channel[second].add(first_id)
+            sisters_by_channel[first_id].add(second_id)
+            sisters_by_channel[second_id].add(first_id)
+    for first_id, second_id in signed_pairs:
+        sisters_by_channel[first_id].add(second_id)
+        sisters_by_channel[second_id].add(first_id)
     return _name_components(sisters_by_channel)
 
 
@@ -109,21 +109,23 @@ def count_repeated(posts: Iterable[CopiedPost]) -> tuple[RepeatedPosts, ...]:
         if before is not None and post.posted_at - before <= DAY:
             continue
         pair_counts.update(
-            (channel, post.channel_id)
-            for channel, posted_at in earlier.items()
-            if channel != post.channel_id and post.posted_at - posted_at <= DAY
+            (channel_id, post.channel_id)
+            for channel_id, posted_at in earlier.items()
+            if channel_id != post.channel_id and post.posted_at - posted_at <= DAY
         )
         earlier[post.channel_id] = post.posted_at
-    return tuple(RepeatedPosts(earlier, later, count) for (earlier, later), count in pair_counts.items())
+    return tuple(
+        RepeatedPosts(earlier, later_id, count) for (earlier, later_id), count in pair_counts.items()
+    )
 
 
-def pair_signed(signed: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, ChannelId], ...]:
+def pair_signed(signed_channels: Iterable[SignedChannel]) -> tuple[tuple[ChannelId, ChannelId], ...]:
     """Channels that sign with the same invitation, each with the next one."""
     by_invitation = defaultdict[str, set[ChannelId]](set)
-    for channel in signed:
+    for channel in signed_channels:
         if channel.signed >= MIN_SIGNED * channel.posts:
             by_invitation[channel.invitation].add(channel.channel_id)
-    return tuple(pair for channels in by_invitation.values() for pair in pairwise(sorted(channels)))
+    return tuple(pair for channel_ids in by_invitation.values() for pair in pairwise(sorted(channel_ids)))
 
 
 def _are_sisters(
@@ -140,11 +142,11 @@ def _are_sisters(
 
 def _name_components(sisters_by_channel: Mapping[ChannelId, set[ChannelId]]) -> dict[ChannelId, ChannelId]:
     owners: dict[ChannelId, ChannelId] = {}
-    for channel in sorted(sisters_by_channel):
-        waiting = [channel]
-        while waiting:
-            member = waiting.pop()
-            if member not in owners:
-                owners[member] = channel
-                waiting.extend(sisters_by_channel[member])
+    for channel_id in sorted(sisters_by_channel):
+        waiting_channel_ids = [channel_id]
+        while waiting_channel_ids:
+            member_id = waiting_channel_ids.pop()
+            if member_id not in owners:
+                owners[member_id] = channel_id
+                waiting_channel_ids.extend(sisters_by_channel[member_id])
     return owners

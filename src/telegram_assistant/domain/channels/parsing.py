@@ -113,23 +113,23 @@ def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -
     """How long silence may last before the channel is checked."""
     if statistics is None or statistics.thin:
         return FALLBACK_THRESHOLD
-    usual = min(max(timedelta(seconds=1.5 * statistics.p95), timedelta(minutes=30)), timedelta(hours=12))
+    usual_gap = min(max(timedelta(seconds=1.5 * statistics.p95), timedelta(minutes=30)), timedelta(hours=12))
     local_time = now.astimezone(zone)
     night = NIGHT_FACTOR if _is_night(local_time) else 1.0
     weekend = WEEKEND_FACTOR if _is_weekend(local_time) else 1.0
-    return min(usual * night * weekend, MAX_THRESHOLD)
+    return min(usual_gap * night * weekend, MAX_THRESHOLD)
 
 
 def ewma_of(intervals: Sequence[float]) -> float:
     """The exponentially weighted moving average of the intervals, the oldest first."""
     average = intervals[0] if intervals else 0.0
-    for interval in intervals[1:]:
-        average += EWMA_WEIGHT * (interval - average)
+    for interval_seconds in intervals[1:]:
+        average += EWMA_WEIGHT * (interval_seconds - average)
     return average
 
 
-def pause_after(failures: int) -> tuple[timedelta, bool]:
+def pause_after(failure_count: int) -> tuple[timedelta, bool]:
     """How long a channel pauses after so many failed runs in a row, and whether it is parked."""
-    if failures < PARKED_AFTER_FAILURES:
-        return FIRST_PAUSE * 2 ** (failures - 1), False
-    return min(SHORTEST_PARKING * 2 ** min(failures - PARKED_AFTER_FAILURES, 10), MAX_PARKING), True
+    if failure_count < PARKED_AFTER_FAILURES:
+        return FIRST_PAUSE * 2 ** (failure_count - 1), False
+    return min(SHORTEST_PARKING * 2 ** min(failure_count - PARKED_AFTER_FAILURES, 10), MAX_PARKING), True

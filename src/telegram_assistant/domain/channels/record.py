@@ -76,37 +76,39 @@ class RecordedPost:
 
 def tellers_of(story: VisibleStory, since: datetime) -> tuple[ChannelId, ...]:
     """The channels for whose records the story counts: it began since then, and several owners tell it."""
-    posts = [post.post_id for post in story.posts]
-    if story.first.posted_at < since or story.voices.count_owners(posts) < MIN_OWNERS:
+    post_ids = [post.post_id for post in story.posts]
+    if story.first.posted_at < since or story.voices.count_owners(post_ids) < MIN_OWNERS:
         return ()
     return story.channel_ids
 
 
 def first_report(story: VisibleStory) -> RecordedPost | None:
     """The first post of the story and the first one of another owner; None if both came at once."""
-    owner = story.voices.owner_of(story.first.channel_id)
-    following = next((post for post in story.posts if story.voices.owner_of(post.channel_id) != owner), None)
+    owner_id = story.voices.owner_of(story.first.channel_id)
+    following = next(
+        (post for post in story.posts if story.voices.owner_of(post.channel_id) != owner_id), None
+    )
     if following is None or following.posted_at <= story.first.posted_at:
         return None
     return RecordedPost(RecordFact.FIRST, story.first.post_id, following.post_id)
 
 
 def pairs_of_owners(
-    story: VisibleStory, later: Iterable[VisiblePost]
+    story: VisibleStory, later_posts: Iterable[VisiblePost]
 ) -> Iterator[tuple[VisiblePost, VisiblePost]]:
     """Each of the later posts with the earlier ones of other owners, in other words, to which strong links
     lead.
     """
     voices, groups = story.voices, story.groups
-    for post in later:
-        for earlier in story.posts:
-            if earlier.place >= post.place:
+    for post in later_posts:
+        for earlier_post in story.posts:
+            if earlier_post.place >= post.place:
                 break
-            is_other = voices.owner_of(earlier.channel_id) != voices.owner_of(post.channel_id)
-            is_close = groups.get(earlier.post_id) == groups.get(post.post_id)
+            is_other = voices.owner_of(earlier_post.channel_id) != voices.owner_of(post.channel_id)
+            is_close = groups.get(earlier_post.post_id) == groups.get(post.post_id)
             if (
                 is_other
                 and is_close
-                and voices.wordings.get(earlier.post_id) != voices.wordings.get(post.post_id)
+                and voices.wordings.get(earlier_post.post_id) != voices.wordings.get(post.post_id)
             ):
-                yield earlier, post
+                yield earlier_post, post

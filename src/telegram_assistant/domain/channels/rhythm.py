@@ -55,21 +55,21 @@ class Rhythm:
     burst_at: float
 
 
-def new_rhythm(posted: Sequence[float], now: float, *, since: float) -> Rhythm:
+def new_rhythm(posted_at_times: Sequence[float], now: float, *, since: float) -> Rhythm:
     """The rhythm after the first page: its publish times,
     and the time since which it is complete (the oldest of a full page).
     """
-    return after_posts(Rhythm(since, 0.0, now, 0.0, now), posted, now)
+    return after_posts(Rhythm(since, 0.0, now, 0.0, now), posted_at_times, now)
 
 
-def after_posts(rhythm: Rhythm, posted: Sequence[float], now: float) -> Rhythm:
+def after_posts(rhythm: Rhythm, posted_at_times: Sequence[float], now: float) -> Rhythm:
     """The rhythm after a poll found posts with these publish times. One poll or many give the same result."""
     level = rhythm.level * math.exp((rhythm.level_at - now) / LEVEL_MEMORY_SECONDS)
     burst = rhythm.burst * math.exp((rhythm.burst_at - now) / BURST_MEMORY_SECONDS)
-    for at in posted:
-        age = max(0.0, now - at)  # Telegram's clock may be ahead of ours
-        level += math.exp(-age / LEVEL_MEMORY_SECONDS)
-        burst += math.exp(-age / BURST_MEMORY_SECONDS)
+    for at in posted_at_times:
+        age_seconds = max(0.0, now - at)  # Telegram's clock may be ahead of ours
+        level += math.exp(-age_seconds / LEVEL_MEMORY_SECONDS)
+        burst += math.exp(-age_seconds / BURST_MEMORY_SECONDS)
     return Rhythm(rhythm.since, level, now, burst, now)
 
 
@@ -80,8 +80,8 @@ def rate(rhythm: Rhythm, now: float) -> float:
     (level * exp(-(now - level_at) / 604800) + 0.5) / (604800 * (1 - exp(-(now - since) / 604800)) + 43200)
     """
     level = rhythm.level * math.exp((rhythm.level_at - now) / LEVEL_MEMORY_SECONDS)
-    observed = LEVEL_MEMORY_SECONDS * (1.0 - math.exp((rhythm.since - now) / LEVEL_MEMORY_SECONDS))
-    return (level + 0.5) / (observed + 0.5 * DAY)
+    observed_seconds = LEVEL_MEMORY_SECONDS * (1.0 - math.exp((rhythm.since - now) / LEVEL_MEMORY_SECONDS))
+    return (level + 0.5) / (observed_seconds + 0.5 * DAY)
 
 
 def base(rhythm: Rhythm, profile: Profile, at: float) -> float:
@@ -112,45 +112,52 @@ def wait_seconds(
         * math.exp((rhythm.burst_at - now) / BURST_MEMORY_SECONDS)
     )
     goal = price / weight
-    elapsed_seconds = posts = waited = 0.0
+    elapsed_seconds = posts = waited_seconds = 0.0
     while elapsed_seconds < max_seconds:
-        usual = level * profile[hour_of_week(now + elapsed_seconds)]
-        extra = (burst - FOLLOWING * usual) * math.exp(-FADING * elapsed_seconds)
+        usual_rate = level * profile[hour_of_week(now + elapsed_seconds)]
+        extra_rate = (burst - FOLLOWING * usual_rate) * math.exp(-FADING * elapsed_seconds)
         step_seconds = min(HOUR - (now + elapsed_seconds) % HOUR, max_seconds - elapsed_seconds)
-        more_posts, more_waited = _estimate_posts(usual, extra, posts, step_seconds)
-        if waited + more_waited >= goal:
-            return max(SHORTEST_SECONDS, elapsed_seconds + _until(usual, extra, posts, goal - waited))
-        elapsed_seconds, posts, waited = (
+        more_posts, more_waited = _estimate_posts(usual_rate, extra_rate, posts, step_seconds)
+        if waited_seconds + more_waited >= goal:
+            return max(
+                SHORTEST_SECONDS,
+                elapsed_seconds + _until(usual_rate, extra_rate, posts, goal - waited_seconds),
+            )
+        elapsed_seconds, posts, waited_seconds = (
             elapsed_seconds + step_seconds,
             posts + more_posts,
-            waited + more_waited,
+            waited_seconds + more_waited,
         )
     return max(SHORTEST_SECONDS, max_seconds)
 
 
-def _estimate_posts(usual: float, extra: float, posts: float, seconds: float) -> tuple[float, float]:
+def _estimate_posts(
+    usual_rate: float, extra_rate: float, posts: float, seconds: float
+) -> tuple[float, float]:
     """New posts within some seconds at usual + extra * exp(-FADING * t),
     and the post-seconds that they and earlier ones wait.
     """
     fading = FADING * seconds
-    faded = math.exp(-fading)
-    expected_posts = usual * seconds + extra * (1.0 - faded) / FADING
-    return expected_posts, seconds * (posts + usual * seconds / 2) + extra * (
-        fading - 1.0 + faded
+    faded_share = math.exp(-fading)
+    expected_posts = usual_rate * seconds + extra_rate * (1.0 - faded_share) / FADING
+    return expected_posts, seconds * (posts + usual_rate * seconds / 2) + extra_rate * (
+        fading - 1.0 + faded_share
     ) / FADING**2
 
 
-def _until(usual: float, extra: float, posts: float, goal: float) -> float:
+def _until(usual_rate: float, extra_rate: float, posts: float, goal: float) -> float:
     """The seconds until the waiting reaches the goal, by Newton's method, which never passes it from above:
     the function is convex.
     """
     seconds = max(
-        SHORTEST_SECONDS, (math.sqrt(posts * posts + 2.0 * goal * (usual + extra)) - posts) / (usual + extra)
+        SHORTEST_SECONDS,
+        (math.sqrt(posts * posts + 2.0 * goal * (usual_rate + extra_rate)) - posts)
+        / (usual_rate + extra_rate),
     )
     step = math.inf
     while abs(step) > EXACT_SECONDS:
-        expected_posts, waited = _estimate_posts(usual, extra, posts, seconds)
-        step = (waited - goal) / (posts + expected_posts)
+        expected_posts, waited_seconds = _estimate_posts(usual_rate, extra_rate, posts, seconds)
+        step = (waited_seconds - goal) / (posts + expected_posts)
         seconds -= step
     return seconds
 
@@ -162,7 +169,7 @@ def price(roots: float, requests_per_second: float, trim: float = 1.0) -> float:
     return trim * (roots / requests_per_second) ** 2 / 2
 
 
-def adjust_trim(trim: float, lateness: Iterable[float], *, channels: int) -> float:
+def adjust_trim(trim: float, lateness: Iterable[float], *, channel_count: int) -> float:
     """The slow correction of the price by the lateness of polls, as shares of their planned waits, negative
     if early.
 
@@ -170,10 +177,10 @@ def adjust_trim(trim: float, lateness: Iterable[float], *, channels: int) -> flo
     not a wrong price.
     """
     late = sum(share for share in lateness if share <= LATEST_SHARE)
-    return min(TRIM_HIGHEST, max(TRIM_LOWEST, trim * math.exp(TRIM_GAIN * late / channels)))
+    return min(TRIM_HIGHEST, max(TRIM_LOWEST, trim * math.exp(TRIM_GAIN * late / channel_count)))
 
 
-def profile_of(counts: Sequence[int], pooled: Profile) -> Profile:
+def profile_of(counts: Sequence[int], pooled_profile: Profile) -> Profile:
     """The profile from posts of whole weeks, counted by `hour_of_week`;
     with few posts the pooled profile of all channels dominates.
     """
@@ -185,5 +192,5 @@ def profile_of(counts: Sequence[int], pooled: Profile) -> Profile:
     ]
     return tuple(
         (168 / days * own_count + OWN_POSTS * pooled_share) / total_weight
-        for own_count, pooled_share, days in zip(smooth, pooled, DAYS_A_WEEK, strict=True)
+        for own_count, pooled_share, days in zip(smooth, pooled_profile, DAYS_A_WEEK, strict=True)
     )

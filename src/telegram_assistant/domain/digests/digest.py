@@ -110,7 +110,11 @@ def delivery_id_of(digest_id: UUID, receiver_id: UUID) -> UUID:
     return uuid5(digest_id, str(receiver_id))
 
 
-def find_covered_stories(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
+def find_covered_stories(
+    posts: Sequence[PostId], earlier_digests: Sequence[Digest]
+) -> tuple[DigestStory, ...]:
     """The stories of earlier digests that have one of these posts."""
     post_ids = set(posts)
-    return tuple(story for digest in earlier for story in digest.stories if post_ids & set(story.posts))
+    return tuple(
+        story for digest in earlier_digests for story in digest.stories if post_ids & set(story.posts)
+    )

@@ -21,9 +21,9 @@ def sections_of[Entry](
     by_folder: dict[str, list[Entry]] = {}
     for entry in entries:
         by_folder.setdefault(folder_of(entry) or "", []).append(entry)
-    rest = by_folder.pop("", None)
-    if rest is not None:
-        by_folder[""] = rest
+    entries_without_folder = by_folder.pop("", None)
+    if entries_without_folder is not None:
+        by_folder[""] = entries_without_folder
     return tuple(Section(folder, tuple(folder_entries)) for folder, folder_entries in by_folder.items())
 
 

@@ -141,5 +141,5 @@ def _clean(name: str) -> str:
         for character in unicodedata.normalize("NFC", name)
         if unicodedata.category(character)[0] != "C"
     )
-    last = re.split(r"[/\\]", visible)[-1]
-    return " ".join(re.sub(r'[<>:"|?*]', "_", last).split()).strip(". ")
+    last_part = re.split(r"[/\\]", visible)[-1]
+    return " ".join(re.sub(r'[<>:"|?*]', "_", last_part).split()).strip(". ")

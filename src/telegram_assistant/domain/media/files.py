@@ -113,7 +113,11 @@ def _is_file(facts: Mapping[str, Json]) -> bool:
 
 def _file(ordinal: int, facts: Mapping[str, Json]) -> MediaFile:
     kind = MediaKind(str(facts["kind"]))
-    duration, mime, name = facts.get("duration_seconds"), facts.get("mime_type"), facts.get("file_name")
+    duration_seconds, mime, name = (
+        facts.get("duration_seconds"),
+        facts.get("mime_type"),
+        facts.get("file_name"),
+    )
     return MediaFile(
         ordinal=ordinal,
         media_id=_number(facts, "id") or 0,
@@ -123,7 +127,7 @@ def _file(ordinal: int, facts: Mapping[str, Json]) -> MediaFile:
         file_name=name if isinstance(name, str) else None,
         width=_number(facts, "width"),
         height=_number(facts, "height"),
-        duration_seconds=float(duration) if isinstance(duration, int | float) else None,
+        duration_seconds=float(duration_seconds) if isinstance(duration_seconds, int | float) else None,
         dc_id=_number(facts, "dc_id"),
         vanishes="ttl_seconds" in facts,
     )
@@ -188,15 +192,16 @@ def _skip_reason(
         return reason
     if not terms.wanting:
         return SkipReason.NOT_WANTED
-    allowed = [
+    allowed_subscribers = [
         subscriber
         for subscriber in terms.wanting
         if subscriber.keeps_protected or not (is_protected or terms.is_closed)
     ]
-    if not allowed:
+    if not allowed_subscribers:
         return SkipReason.PROTECTED
     has_room = any(
-        subscriber.room_bytes is None or subscriber.room_bytes >= file.size_bytes for subscriber in allowed
+        subscriber.room_bytes is None or subscriber.room_bytes >= file.size_bytes
+        for subscriber in allowed_subscribers
     )
     return None if has_room else SkipReason.QUOTA
 

@@ -67,9 +67,10 @@ def status_of(file_visions: Sequence[FileVision]) -> str:
 
 def summarize_post(file_visions: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     """A post's row of a tier: the results of its files, and their summary."""
-    ordered = sorted(file_visions, key=lambda file_vision: file_vision.ordinal)
-    seen = [
-        file_vision.result_of(tier) or Seen(is_document=file_vision.is_document) for file_vision in ordered
+    ordered_visions = sorted(file_visions, key=lambda file_vision: file_vision.ordinal)
+    seen_facts = [
+        file_vision.result_of(tier) or Seen(is_document=file_vision.is_document)
+        for file_vision in ordered_visions
     ]
     files = [
         {
@@ -80,20 +81,23 @@ def summarize_post(file_visions: Sequence[FileVision], tier: Tier) -> dict[str, 
             "withheld": file_vision.withheld,
             **view.as_json(),
         }
-        for file_vision, view in zip(ordered, seen, strict=True)
+        for file_vision, view in zip(ordered_visions, seen_facts, strict=True)
     ]
-    return {"status": status_of(file_visions), **_together(seen).as_json(), "files": files}
+    return {"status": status_of(file_visions), **_together(seen_facts).as_json(), "files": files}
 
 
 def summarize_album(
-    items: Sequence[int], seen: Mapping[int, Mapping[Tier, Mapping[str, Json]]]
+    items: Sequence[int], results_by_ordinal: Mapping[int, Mapping[Tier, Mapping[str, Json]]]
 ) -> dict[Tier, Mapping[str, Json]]:
     """An album's summary from the rows of its items,
     for the local tier and every other tier that an item has.
     """
-    tiers = {Tier.LOCAL, *(tier for rows in seen.values() for tier in rows)}
+    tiers = {Tier.LOCAL, *(tier for rows in results_by_ordinal.values() for tier in rows)}
     return {
-        tier: _album(items, {item: rows.get(tier) or rows.get(Tier.LOCAL, {}) for item, rows in seen.items()})
+        tier: _album(
+            items,
+            {item: rows.get(tier) or rows.get(Tier.LOCAL, {}) for item, rows in results_by_ordinal.items()},
+        )
         for tier in tiers
     }
 

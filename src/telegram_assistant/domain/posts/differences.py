@@ -120,69 +120,81 @@ def _last_words(text: str, max_letters: int) -> str:
 def _compare_texts(before: str, after: str, *, max_words: int) -> Difference:
     if max(len(before), len(after)) > MAX_CHARACTERS:
         return 0, len(before), len(after)
-    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    old_words, new_words = _WORDS.findall(before), _WORDS.findall(after)
     steps, same_characters, last_old, last_new = list[int](), 0, 0, 0
     for old_index, other, length in (
-        *_runs(old, new, 0, 0, max_words=max_words, depth=0),
-        (len(old), len(new), 0),
+        *_runs(old_words, new_words, 0, 0, max_words=max_words, depth=0),
+        (len(old_words), len(new_words), 0),
     ):
         removed_characters, added_characters = (
-            _characters(old[last_old:old_index]),
-            _characters(new[last_new:other]),
+            _characters(old_words[last_old:old_index]),
+            _characters(new_words[last_new:other]),
         )
         if removed_characters or added_characters:
             steps += (same_characters, removed_characters, added_characters)
             same_characters = 0
-        same_characters += _characters(old[old_index : old_index + length])
+        same_characters += _characters(old_words[old_index : old_index + length])
         last_old, last_new = old_index + length, other + length
     return (*steps, same_characters, 0, 0)
 
 
 def _runs(
-    old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, max_words: int, depth: int
+    old_words: Sequence[str],
+    new_words: Sequence[str],
+    at_old: int,
+    at_new: int,
+    *,
+    max_words: int,
+    depth: int,
 ) -> Iterator[_Run]:
     """Yields the common ends; between them the words that occur once in each text, in the same order;
     between those recursively.
     """
-    start, end = _common_ends(old, new)
+    start, end = _common_ends(old_words, new_words)
     yield at_old, at_new, start
-    old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
+    old_middle, new_middle = old_words[start : len(old_words) - end], new_words[start : len(new_words) - end]
     if old_middle and new_middle and depth < MAX_DEPTH and max(len(old_middle), len(new_middle)) <= max_words:
         anchors = _anchors(old_middle, new_middle)
         edges = [(-1, -1), *anchors, (len(old_middle), len(new_middle))]
-        for (a, b), (c, d) in pairwise(edges) if anchors else ():
-            gap = (at_old + start + a + 1, at_new + start + b + 1)
+        for (old_start, new_start), (old_end, new_end) in pairwise(edges) if anchors else ():
+            gap = (at_old + start + old_start + 1, at_new + start + new_start + 1)
             yield from _runs(
-                old_middle[a + 1 : c], new_middle[b + 1 : d], *gap, max_words=max_words, depth=depth + 1
+                old_middle[old_start + 1 : old_end],
+                new_middle[new_start + 1 : new_end],
+                *gap,
+                max_words=max_words,
+                depth=depth + 1,
             )
-            if c < len(old_middle):
-                yield at_old + start + c, at_new + start + d, 1
-    yield at_old + len(old) - end, at_new + len(new) - end, end
+            if old_end < len(old_middle):
+                yield at_old + start + old_end, at_new + start + new_end, 1
+    yield at_old + len(old_words) - end, at_new + len(new_words) - end, end
 
 
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def _anchors(old_words: Sequence[str], new_words: Sequence[str]) -> list[tuple[int, int]]:
     """The longest increasing sequence of positions of words that occur once in both texts."""
-    counts, places = Counter(old), {word: index for index, word in enumerate(new)}
-    unique_words = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
-    pairs = [(index, places[word]) for index, word in enumerate(old) if word in unique_words]
-    ends, last, previous = list[int](), list[int](), list[int]()
-    for number, (_, other) in enumerate(pairs):
+    counts, index_by_word = Counter(old_words), {word: index for index, word in enumerate(new_words)}
+    unique_words = {word for word, count in Counter(new_words).items() if count == 1 and counts[word] == 1}
+    pairs = [(index, index_by_word[word]) for index, word in enumerate(old_words) if word in unique_words]
+    ends, last_indexes, previous = list[int](), list[int](), list[int]()
+    for pair_index, (_, other) in enumerate(pairs):
         length = bisect_left(ends, other)
-        previous.append(last[length - 1] if length else -1)
-        ends[length : length + 1], last[length : length + 1] = [other], [number]
-    sequence, number = list[tuple[int, int]](), last[-1] if last else -1
-    while number >= 0:
-        sequence.append(pairs[number])
-        number = previous[number]
+        previous.append(last_indexes[length - 1] if length else -1)
+        ends[length : length + 1], last_indexes[length : length + 1] = [other], [pair_index]
+    sequence, pair_index = list[tuple[int, int]](), last_indexes[-1] if last_indexes else -1
+    while pair_index >= 0:
+        sequence.append(pairs[pair_index])
+        pair_index = previous[pair_index]
     return sequence[::-1]
 
 
-def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+def _common_ends(old_words: Sequence[str], new_words: Sequence[str]) -> tuple[int, int]:
     """The number of words that both texts begin with, and the number of the rest that both end with."""
-    shorter = min(len(old), len(new))
-    start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    shorter = min(len(old_words), len(new_words))
+    start = next((index for index in range(shorter) if old_words[index] != new_words[index]), shorter)
     max_end = shorter - start
-    return start, next((index for index in range(max_end) if old[-1 - index] != new[-1 - index]), max_end)
+    return start, next(
+        (index for index in range(max_end) if old_words[-1 - index] != new_words[-1 - index]), max_end
+    )
 
 
 def _without(change: PieceChange, pieces: Iterable[Piece]) -> str:
@@ -194,10 +206,10 @@ def _characters(words: Iterable[str]) -> int:
 
 
 def _pieces(steps: Difference, before: str, after: str) -> Iterator[Piece]:
-    old = new = 0
-    for same, removed, added in batched(steps, STEP_SIZE):
-        yield Piece(PieceChange.SAME, before[old : old + same])
-        old, new = old + same, new + same
-        yield Piece(PieceChange.REMOVED, before[old : old + removed])
-        yield Piece(PieceChange.ADDED, after[new : new + added])
-        old, new = old + removed, new + added
+    old_index = new_index = 0
+    for same, removed_count, added_count in batched(steps, STEP_SIZE):
+        yield Piece(PieceChange.SAME, before[old_index : old_index + same])
+        old_index, new_index = old_index + same, new_index + same
+        yield Piece(PieceChange.REMOVED, before[old_index : old_index + removed_count])
+        yield Piece(PieceChange.ADDED, after[new_index : new_index + added_count])
+        old_index, new_index = old_index + removed_count, new_index + added_count

@@ -45,9 +45,9 @@ def learn_habits(texts: Iterable[str]) -> tuple[int, ...]:
     """
     openings = defaultdict[int, set[int]](set)
     endings = defaultdict[int, set[int]](set)
-    posts = 0
+    post_count = 0
     for text in texts:
-        posts += 1
+        post_count += 1
         spans = _split(text)
         first_pieces = list(islice(_pieces(text, spans), EDGE_PIECES + 1))
         last_pieces = list(islice(_pieces(text, reversed(spans)), EDGE_PIECES + 1))
@@ -61,7 +61,7 @@ def learn_habits(texts: Iterable[str]) -> tuple[int, ...]:
         key: len(rests)
         for keys, share in ((openings, OPENING_SHARE), (endings, ENDING_SHARE))
         for key, rests in keys.items()
-        if len(rests) >= max(MIN_POSTS, share * posts)
+        if len(rests) >= max(MIN_POSTS, share * post_count)
     }
     return tuple(sorted(learnt, key=lambda key: (-learnt[key], key))[:MAX_HABITS])
 
@@ -71,11 +71,16 @@ def cut_habits(text: str, habits: Collection[int]) -> str:
     if not habits:
         return text
     spans = _split(text)
-    opened, text_start = _skip_habits(text, spans, habits)
-    closed, last = _skip_habits(text, reversed(spans), habits)
-    if not (opened or closed) or text_start is None or last is None or text_start.start > last.start:
+    opening, first_piece = _skip_habits(text, spans, habits)
+    ending, last_piece = _skip_habits(text, reversed(spans), habits)
+    if (
+        not (opening or ending)
+        or first_piece is None
+        or last_piece is None
+        or first_piece.start > last_piece.start
+    ):
         return text
-    return text[text_start.start if opened else 0 : last.end if closed else None].strip()
+    return text[first_piece.start if opening else 0 : last_piece.end if ending else None].strip()
 
 
 def _skip_habits(

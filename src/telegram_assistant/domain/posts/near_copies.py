@@ -109,11 +109,12 @@ class Outline:
         """Only sketches with the same key, of up to 64 bytes, are comparable."""
         if self.bucket == self.content:
             return Sketch(self.content, self.bucket, (), len(self.words))
-        sampled = self.words[:MAX_WORDS]
+        sampled_words = self.words[:MAX_WORDS]
         pairs = {
             _hash_pair(pair, key)
             for pair in {
-                " ".join(sampled[index : index + SHINGLE]) for index in range(len(sampled) - SHINGLE + 1)
+                " ".join(sampled_words[index : index + SHINGLE])
+                for index in range(len(sampled_words) - SHINGLE + 1)
             }
         }
         return Sketch(self.content, self.bucket, tuple(sorted(pairs)[:SKETCH_SIZE]), len(self.words))
@@ -188,9 +189,9 @@ def without_surroundings(text: str) -> str:
 def _in_one_alphabet(word: re.Match[str]) -> str:
     """The word in the alphabet of its other letters; unchanged if it has letters of both that differ."""
     for letters in (_TO_CYRILLIC, _TO_LATIN):
-        folded = word.group().translate(letters)
-        if folded.isascii() or not any(letter.isascii() for letter in folded):
-            return folded
+        folded_text = word.group().translate(letters)
+        if folded_text.isascii() or not any(letter.isascii() for letter in folded_text):
+            return folded_text
     return word.group()
 
 

@@ -92,9 +92,9 @@ def fingerprint(text: str, entities: Sequence[TextEntity] = (), media_ids: Seque
     An entity's detail is excluded too: posts stored before it was kept would all look edited. The text must
     be storable.
     """
-    seen = [
+    visible_content = [
         unicodedata.normalize("NFC", text),
         [[e.kind, e.offset, e.length, e.url] for e in entities],
         list(media_ids),
     ]
-    return hashlib.sha256(to_json(seen)).digest()
+    return hashlib.sha256(to_json(visible_content)).digest()

@@ -122,9 +122,9 @@ def signatures(active_secrets: Sequence[str], message_id: str, timestamp: int, b
     return " ".join(sign(secret, message_id, timestamp, body) for secret in active_secrets)
 
 
-def retry_after(failures: int) -> timedelta:
+def retry_after(failure_count: int) -> timedelta:
     """How long a receiver is left alone after so many failures in a row: twice as long each time,
     up to a quarter of an hour.
     """
-    doubled: timedelta = FIRST_RETRY * 2 ** min(failures - 1, 20)
-    return min(MAX_RETRY, doubled)
+    doubled_pause: timedelta = FIRST_RETRY * 2 ** min(failure_count - 1, 20)
+    return min(MAX_RETRY, doubled_pause)

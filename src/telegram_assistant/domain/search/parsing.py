@@ -33,12 +33,12 @@ MAX_CHARACTERS = 1000
 MAX_TERMS = 50
 
 
-def parse_query(typed: str, *, today: date) -> Query:
+def parse_query(typed_text: str, *, today: date) -> Query:
     """Parses a query.
 
     Raises Rejected, with a correction, if an operator's value makes no sense or the query is too long.
     """
-    if len(typed) > MAX_CHARACTERS:
+    if len(typed_text) > MAX_CHARACTERS:
         raise Rejected(
             Reason(
                 "query_too_long",
@@ -47,7 +47,7 @@ def parse_query(typed: str, *, today: date) -> Query:
             )
         )
     reading = _Reading(today)
-    for token in _TOKEN.finditer(storable(typed)):
+    for token in _TOKEN.finditer(storable(typed_text)):
         reading.take(bool(token["minus"]), token["name"], token["quoted"], token["bare"])
     return reading.build_query()
 
@@ -84,7 +84,7 @@ class _Reading:
         self,
         is_excluded: bool,  # noqa: FBT001 -- a group of the token, as the others
         name: str | None,
-        quoted: str | None,
+        quoted_text: str | None,
         bare: str | None,
     ) -> None:
         operator = _OPERATORS.get((name or "").lower())
@@ -97,7 +97,7 @@ class _Reading:
                         operator=name or "",
                     )
                 )
-            operator(self, " ".join((quoted if quoted is not None else bare or "").split()))
+            operator(self, " ".join((quoted_text if quoted_text is not None else bare or "").split()))
         elif bare is not None and not name and bare.endswith(":") and bare[:-1].lower() in _OPERATORS:
             raise Rejected(
                 Reason(
@@ -107,12 +107,12 @@ class _Reading:
                     example=_EXAMPLES[bare[:-1].lower()],
                 )
             )
-        elif name and _is_operator(name, quoted, bare):
-            raise Rejected(_unknown_operator(name, quoted if quoted is not None else bare or ""))
-        elif quoted is not None:
+        elif name and _is_operator(name, quoted_text, bare):
+            raise Rejected(_unknown_operator(name, quoted_text if quoted_text is not None else bare or ""))
+        elif quoted_text is not None:
             if name:
                 self._word(name, is_excluded=is_excluded)
-            self._add(Term(" ".join(quoted.split()), is_phrase=True, is_excluded=is_excluded))
+            self._add(Term(" ".join(quoted_text.split()), is_phrase=True, is_excluded=is_excluded))
         else:
             self._word(f"{name}:{bare}" if name else bare or "", is_excluded=is_excluded)
 
@@ -127,11 +127,11 @@ class _Reading:
             self.alternatives[-1].append(term)
 
     def take_days(self, value: str, *, is_begin: bool, is_end: bool) -> None:
-        first_day, last = days_in(value, self.today)
+        first_day, last_day = days_in(value, self.today)
         if is_begin:
             self.begin(first_day)
         if is_end:
-            self.end(last)
+            self.end(last_day)
 
     def begin(self, day: date) -> None:
         self.since = day if self.since is None else max(day, self.since)
@@ -172,9 +172,9 @@ class _Reading:
         )
 
 
-def _is_operator(name: str, quoted: str | None, bare: str | None) -> bool:
+def _is_operator(name: str, quoted_text: str | None, bare: str | None) -> bool:
     """Whether `name:value` was meant as an operator: no address, no port, and no drive."""
-    value = bare if quoted is None else quoted
+    value = bare if quoted_text is None else quoted_text
     return (
         len(name) > 1
         and name.lower() not in ADDRESSES

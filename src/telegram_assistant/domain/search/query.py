@@ -88,7 +88,11 @@ class Query:
     @property
     def terms(self) -> tuple[tuple[int, Term], ...]:
         """Every term, with the number of its alternative."""
-        return tuple((number, term) for number, terms in enumerate(self.alternatives) for term in terms)
+        return tuple(
+            (alternative_index, term)
+            for alternative_index, terms in enumerate(self.alternatives)
+            for term in terms
+        )
 
     @property
     def meaning(self) -> str:

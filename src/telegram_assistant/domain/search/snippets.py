@@ -36,14 +36,20 @@ def snippet_of(marked_text: str, *, opening: str, closing: str) -> Snippet:
         start = max(0, len(text) - LENGTH)
     start = _word_begins(text, start)
     end = _word_ends(text, min(len(text), start + LENGTH), start)
-    visible_marks = tuple((a - start, b - start) for a, b in marks if a >= start and b <= end)
+    visible_marks = tuple(
+        (mark_start - start, mark_end - start)
+        for mark_start, mark_end in marks
+        if mark_start >= start and mark_end <= end
+    )
     return Snippet(text[start:end], visible_marks, is_cut_before=start > 0, is_cut_after=end < len(text))
 
 
 def _worth(text: str, marks: list[tuple[int, int]], letter_index: int) -> tuple[int, int]:
     """The number of different words near this mark, then of all words; the first of equals wins."""
     near_words = [
-        text[a:b].casefold() for a, b in marks[letter_index:] if b <= marks[letter_index][0] + LENGTH - LEAD
+        text[mark_start:mark_end].casefold()
+        for mark_start, mark_end in marks[letter_index:]
+        if mark_end <= marks[letter_index][0] + LENGTH - LEAD
     ]
     return len(set(near_words)), len(near_words)
 
@@ -59,11 +65,11 @@ def _parse_marks(marked_text: str, opening: str, closing: str) -> tuple[str, lis
 
 
 def _pieces(marked_text: str, opening: str, closing: str) -> Iterator[tuple[str, bool]]:
-    before, *rest = marked_text.split(opening)
+    before, *later_pieces = marked_text.split(opening)
     yield before, False
-    for piece in rest:
-        highlighted, _, after = piece.partition(closing)
-        yield highlighted, True
+    for piece in later_pieces:
+        highlighted_text, _, after = piece.partition(closing)
+        yield highlighted_text, True
         yield after, False
 
 

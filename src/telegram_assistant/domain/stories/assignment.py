@@ -33,25 +33,26 @@ def assign(
         for story, count in _count_known(group, story_by_post).items()
     ]
     story_by_place: dict[int, StoryId] = {}
-    taken_stories: set[StoryId] = set()
+    taken_story_ids: set[StoryId] = set()
     for _, group_index, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
-        if -group_index not in story_by_place and story not in taken_stories:
+        if -group_index not in story_by_place and story not in taken_story_ids:
             story_by_place[-group_index] = story
-            taken_stories.add(story)
+            taken_story_ids.add(story)
     ids = [story_by_place.get(group_index) or new_id() for group_index in range(len(groups))]
     targets_by_story: dict[StoryId, Counter[StoryId]] = {}
     for story_id, group in zip(ids, groups, strict=True):
         for story, count in _count_known(group, story_by_post).items():
             targets_by_story.setdefault(story, Counter())[story_id] += count
-    merged = {
+    merged_stories = {
         story: targets.most_common(1)[0][0]
         for story, targets in targets_by_story.items()
-        if story not in taken_stories
+        if story not in taken_story_ids
     }
     return Assignment(
-        {post: story_id for story_id, group in zip(ids, groups, strict=True) for post in group}, merged
+        {post_id: story_id for story_id, group in zip(ids, groups, strict=True) for post_id in group},
+        merged_stories,
     )
 
 
 def _count_known(group: frozenset[PostId], story_by_post: Mapping[PostId, StoryId]) -> Counter[StoryId]:
-    return Counter(story_by_post[post] for post in group if post in story_by_post)
+    return Counter(story_by_post[post_id] for post_id in group if post_id in story_by_post)

@@ -53,26 +53,26 @@ def bursting_posts(dated_posts: Iterable[tuple[datetime, PostId]]) -> frozenset[
 
     Whoever sees only some of the posts and finds a burst finds it with one of these.
     """
-    return frozenset(post for post, _ in _full_windows(dated_posts))
+    return frozenset(post_id for post_id, _ in _full_windows(dated_posts))
 
 
 def _full_windows(
     dated_posts: Iterable[tuple[datetime, PostId]], voices: Voices = NO_VOICES
 ) -> Iterator[tuple[PostId, Burst]]:
     """Each post that ends a window with channels of enough owners, with that window."""
-    ordered = sorted(dated_posts)
+    ordered_posts = sorted(dated_posts)
     inside: Counter[ChannelId] = Counter()
     start = 0
-    for at, post in ordered:
-        inside[post.channel_id] += 1
-        while at - ordered[start][0] > WINDOW:
-            leaving_channel_id = ordered[start][1].channel_id
+    for at, post_id in ordered_posts:
+        inside[post_id.channel_id] += 1
+        while at - ordered_posts[start][0] > WINDOW:
+            leaving_channel_id = ordered_posts[start][1].channel_id
             inside[leaving_channel_id] -= 1
             if not inside[leaving_channel_id]:
                 del inside[leaving_channel_id]
             start += 1
         if len({voices.owner_of(channel_id) for channel_id in inside}) >= MIN_CHANNELS:
-            yield post, Burst(ordered[start][0], at, len(inside))
+            yield post_id, Burst(ordered_posts[start][0], at, len(inside))
 
 
 def pace_of(story: VisibleStory) -> tuple[int, ...]:

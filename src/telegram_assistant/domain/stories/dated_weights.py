@@ -28,7 +28,7 @@ class DatedWeights:
         return self.tables[max(bisect_right(self.days, moment.astimezone(UTC).date()) - 1, 0)]
 
 
-def compare_dated(post: WeighedPost, other: WeighedPost, dated: DatedWeights) -> Link | None:
+def compare_dated(post: WeighedPost, other: WeighedPost, dated_weights: DatedWeights) -> Link | None:
     """The link between two posts by the table of the later one, whichever is given first."""
-    weights = dated.of(max(post.place, other.place)[0])
+    weights = dated_weights.of(max(post.place, other.place)[0])
     return compare(weigh_again(post, weights), weigh_again(other, weights), weights)

@@ -105,12 +105,12 @@ class TrendDay:
     trends: tuple[KeywordTrend, ...]
 
 
-def weeks_known(mentions: int, before: Iterable[int]) -> float:
+def weeks_known(mention_count: int, before: Iterable[int]) -> float:
     """How many of the weeks before are known, given the mentions of all keywords.
 
     A tenant that followed half of the channels then knows half of each week.
     """
-    return sum(before) / mentions if mentions else 0.0
+    return sum(before) / mention_count if mention_count else 0.0
 
 
 def usual_of(before: Iterable[int], weeks: float) -> float:
@@ -118,7 +118,7 @@ def usual_of(before: Iterable[int], weeks: float) -> float:
     return (sum(before) + PRIOR) / weeks if weeks else 0.0
 
 
-def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
+def surprise_of(mention_count: int, before: Iterable[int], weeks: float) -> float:
     """How improbable so many mentions are, as the number of zeros: 4 is once in 10,000 times. 0 if they are
     usual, or if nothing is known.
 
@@ -126,19 +126,19 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
     binomial distribution.
     """
     earlier_count = sum(before) + PRIOR
-    if weeks <= 0 or mentions * weeks <= earlier_count:
+    if weeks <= 0 or mention_count * weeks <= earlier_count:
         return 0.0
     log_share_before = -log1p(
         weeks
     )  # of the probability that the next mention falls into this period, not into the weeks before
     first = (
-        lgamma(mentions + earlier_count)
+        lgamma(mention_count + earlier_count)
         - lgamma(earlier_count)
-        - lgamma(mentions + 1)
+        - lgamma(mention_count + 1)
         + earlier_count * (log(weeks) + log_share_before)
-        + mentions * log_share_before
+        + mention_count * log_share_before
     )
-    tail, term, count = 1.0, 1.0, mentions
+    tail, term, count = 1.0, 1.0, mention_count
     while term > tail * 1e-9:
         term *= (count + earlier_count) / (count + 1) * exp(log_share_before)
         tail += term
@@ -148,23 +148,23 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
 
 def trending(keyword_counts: KeywordCounts) -> tuple[KeywordCount, ...]:
     """The keywords that trend, the most surprising first."""
-    judged = [
+    judged_keywords = [
         (surprise_of(count.mentions, count.before, keyword_counts.weeks), count)
         for count in keyword_counts.counts
         if count.channels >= MIN_CHANNELS
     ]
     surprising = [
         (surprise, count)
-        for surprise, count in judged
+        for surprise, count in judged_keywords
         if surprise >= MIN_SURPRISE
         and count.mentions >= MIN_TIMES * usual_of(count.before, keyword_counts.weeks)
     ]
     return tuple(count for _, count in sorted(surprising, key=lambda pair: (-pair[0], pair[1].keyword)))
 
 
-def is_about(post_ids: frozenset[PostId], others: Iterable[PostId]) -> bool:
+def is_about(post_ids: frozenset[PostId], other_post_ids: Iterable[PostId]) -> bool:
     """Whether most of the posts are among the others."""
-    return len(post_ids.intersection(others)) >= SHARED * len(post_ids)
+    return len(post_ids.intersection(other_post_ids)) >= SHARED * len(post_ids)
 
 
 def gather(posts_by_keyword: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tuple[tuple[Keyword, ...], ...]:
@@ -172,10 +172,10 @@ def gather(posts_by_keyword: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tup
     of one event several names are mentioned.
     """
     groups: list[tuple[frozenset[PostId], list[Keyword]]] = []
-    for keyword, posts in posts_by_keyword:
-        matching_group = next((keywords for lead, keywords in groups if is_about(posts, lead)), None)
+    for keyword, post_ids in posts_by_keyword:
+        matching_group = next((keywords for lead, keywords in groups if is_about(post_ids, lead)), None)
         if matching_group is None:
-            groups.append((posts, [keyword]))
+            groups.append((post_ids, [keyword]))
         else:
             matching_group.append(keyword)
     return tuple(tuple(keywords[:MAX_KEYWORDS]) for _, keywords in groups)

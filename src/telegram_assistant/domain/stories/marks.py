@@ -32,11 +32,11 @@ class StoryMark:
 
 def marks_of(story: VisibleStory, marks: Sequence[StoryMark]) -> frozenset[Mark]:
     """The marks that hold for a story. Being done with it ends with the next post that is no copy."""
-    posts = {post.post_id for post in story.posts}
-    marked: dict[Mark, datetime] = {}
+    post_ids = {post.post_id for post in story.posts}
+    marked_at: dict[Mark, datetime] = {}
     for mark in marks:
-        if mark.post_id in posts:
-            marked[mark.mark] = max(mark.marked_at, marked.get(mark.mark, mark.marked_at))
-    if Mark.DONE in marked and story.news_since(marked[Mark.DONE]):
-        del marked[Mark.DONE]
-    return frozenset(marked)
+        if mark.post_id in post_ids:
+            marked_at[mark.mark] = max(mark.marked_at, marked_at.get(mark.mark, mark.marked_at))
+    if Mark.DONE in marked_at and story.news_since(marked_at[Mark.DONE]):
+        del marked_at[Mark.DONE]
+    return frozenset(marked_at)

@@ -71,9 +71,9 @@ is linked too easily.
 
 
 def features_of(post: WeighedPost, other: WeighedPost, weights: TermWeights) -> Features:
-    a, b = post.terms, other.terms
-    shared = weights.squares(a.words & b.words)
-    names, numbers = a.names & b.names, a.numbers & b.numbers
+    terms, other_terms = post.terms, other.terms
+    shared = weights.squares(terms.words & other_terms.words)
+    names, numbers = terms.names & other_terms.names, terms.numbers & other_terms.numbers
     shared_names = weights.total(names) if names else 0.0
     shared_numbers = weights.total(numbers) if numbers else 0.0
     lower_names_weight = min(post.names_weight, other.names_weight)
@@ -83,13 +83,15 @@ def features_of(post: WeighedPost, other: WeighedPost, weights: TermWeights) -> 
         words=shared / (post.norm * other.norm) if shared else 0.0,
         names=min(shared_names / lower_names_weight, 1.0) if lower_names_weight else 0.0,
         numbers=min(shared_numbers / lower_numbers_weight, 1.0) if lower_numbers_weight else 0.0,
-        pairs=measure_containment(a.pairs, b.pairs),
-        other_names=float(bool(a.names and b.names and not names)),
+        pairs=measure_containment(terms.pairs, other_terms.pairs),
+        other_names=float(bool(terms.names and other_terms.names and not names)),
         other_numbers=float(bool(lower_numbers_weight and not numbers)),
         gap=min(log1p(hours) / 4.3, 1.0),
-        source=float(post.username in b.mentions or other.username in a.mentions),
-        links=float(bool(a.links & b.links)),
-        length=sqrt(min(len(a.words), len(b.words)) / max(len(a.words), len(b.words), 1)),
+        source=float(post.username in other_terms.mentions or other.username in terms.mentions),
+        links=float(bool(terms.links & other_terms.links)),
+        length=sqrt(
+            min(len(terms.words), len(other_terms.words)) / max(len(terms.words), len(other_terms.words), 1)
+        ),
         facts=min((shared_names + shared_numbers) / 30, 1.0),
         same_names=shared_names / (post.names_weight + other.names_weight - shared_names) if names else 0.0,
         same_numbers=shared_numbers / (post.numbers_weight + other.numbers_weight - shared_numbers)
@@ -121,21 +123,21 @@ def compare(post: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link
     """
     if post.post == other.post or (post.is_private and other.is_private):
         return None
-    later, earlier = (
+    later_post, earlier_post = (
         (post, other) if (post.posted_at, post.post) > (other.posted_at, other.post) else (other, post)
     )
-    kind, score = _judge_texts(later, earlier, weights)
-    if score <= 0 and is_same_picture(later, earlier):
+    kind, score = _judge_texts(later_post, earlier_post, weights)
+    if score <= 0 and is_same_picture(later_post, earlier_post):
         kind, score = LinkKind.PICTURE, PICTURE_SCORE
     if score <= 0:
         return None
     return Link(
-        later.post,
-        earlier.post,
+        later_post.post,
+        earlier_post.post,
         kind,
         round(score, 4),
-        later.posted_at,
-        earlier.posted_at,
+        later_post.posted_at,
+        earlier_post.posted_at,
         post.is_private or other.is_private,
     )
 
@@ -145,13 +147,13 @@ def _judge_texts(post: WeighedPost, other: WeighedPost, weights: TermWeights) ->
     side = side_of(post, other)
     if side == "across":
         return LinkKind.TRANSLATION, score_of(features_of(post, other, weights), side)
-    a, b = post.terms, other.terms
-    copies = is_copy(post, other, measure_containment(a.pairs, b.pairs))
-    shared = a.words & b.words
+    terms, other_terms = post.terms, other.terms
+    copies = is_copy(post, other, measure_containment(terms.pairs, other_terms.pairs))
+    shared = terms.words & other_terms.words
     are_alike = (
         copies
-        or bool(a.links & b.links)
-        or len(shared) >= MOST_WORDS * min(len(a.words), len(b.words))
+        or bool(terms.links & other_terms.links)
+        or len(shared) >= MOST_WORDS * min(len(terms.words), len(other_terms.words))
         or weights.squares(shared) >= MIN_LIKENESS * post.norm * other.norm
     )
     if not are_alike:
@@ -164,12 +166,12 @@ def _judge_texts(post: WeighedPost, other: WeighedPost, weights: TermWeights) ->
 
 def is_notice_of_another_day(post: WeighedPost, other: WeighedPost) -> bool:
     """Notices come again in the same form, as the weather does; each has a number that the other has not."""
-    a, b = post.terms, other.terms
+    terms, other_terms = post.terms, other.terms
     return (
         abs(post.posted_at - other.posted_at) >= ANOTHER_DAY
-        and not a.numbers <= b.numbers
-        and not b.numbers <= a.numbers
-        and len(a.pairs & b.pairs) >= SAME_FORM * max(len(a.pairs), len(b.pairs))
+        and not terms.numbers <= other_terms.numbers
+        and not other_terms.numbers <= terms.numbers
+        and len(terms.pairs & other_terms.pairs) >= SAME_FORM * max(len(terms.pairs), len(other_terms.pairs))
     )
 
 

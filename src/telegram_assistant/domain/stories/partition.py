@@ -29,25 +29,25 @@ def partition(
     Posts of private channels join last, each one group.
     """
     post_ids = sorted(posts)
-    numbers = {post_id: number for number, post_id in enumerate(post_ids)}
+    numbers = {post_id: post_index for post_index, post_id in enumerate(post_ids)}
     groups = _Groups([posts[post_id] for post_id in post_ids])
     inner_links = [link for link in links if link.post in numbers and link.other in numbers]
-    ordered = sorted(
+    ordered_links = sorted(
         inner_links,
         key=lambda edge: (edge.kind not in UNITES, -edge.score, numbers[edge.post], numbers[edge.other]),
     )
-    for link in ordered:
+    for link in ordered_links:
         if not link.is_leaf:
             groups.link(numbers[link.post], numbers[link.other], link.score)
-    for link in ordered:
+    for link in ordered_links:
         if not link.is_leaf and link.kind in UNITES:
             groups.hold(numbers[link.post], numbers[link.other])
     groups.unite_the_best()
     private_numbers = {numbers[post] for post in private if post in numbers}
-    for link in ordered:
+    for link in ordered_links:
         if link.is_leaf:
             groups.attach(numbers[link.post], numbers[link.other], private_numbers)
-    return [frozenset(post_ids[number] for number in group) for group in groups.all()]
+    return [frozenset(post_ids[post_index] for post_index in group) for group in groups.all()]
 
 
 class _Groups:
@@ -72,27 +72,27 @@ class _Groups:
 
     def unite_the_best(self) -> None:
         """Average linkage. Of equal averages the earlier groups are united first."""
-        waiting = [
+        waiting_pairs = [
             self._waiting(group, other)
-            for group, others in self._scores.items()
-            for other in others
+            for group, other_scores in self._scores.items()
+            for other in other_scores
             if group < other
         ]
-        heapify(waiting)
-        while waiting and -waiting[0][0] >= SUPPORT:
-            best = heappop(waiting)
-            first_root, other = best[-2:]
+        heapify(waiting_pairs)
+        while waiting_pairs and -waiting_pairs[0][0] >= SUPPORT:
+            best_pair = heappop(waiting_pairs)
+            first_root, other = best_pair[-2:]
             if (
                 first_root not in self._members
                 or other not in self._members
-                or self._waiting(first_root, other) != best
+                or self._waiting(first_root, other) != best_pair
                 or not self._is_short(first_root, other)
             ):
                 continue
             self._unite(first_root, other)
             for third in self._scores[first_root]:
                 heappush(
-                    waiting,
+                    waiting_pairs,
                     self._waiting(first_root, third)
                     if first_root < third
                     else self._waiting(third, first_root),
@@ -111,8 +111,8 @@ class _Groups:
         )
 
     def _waiting(self, group: int, other: int) -> tuple[float, int, int]:
-        pairs = len(self._members[group]) * len(self._members[other])
-        return -self._scores[group].get(other, 0.0) / pairs, group, other
+        pair_count = len(self._members[group]) * len(self._members[other])
+        return -self._scores[group].get(other, 0.0) / pair_count, group, other
 
     def _is_short(self, group: int, other: int) -> bool:
         (begins, ends), (other_begins, other_ends) = self._spans[group], self._spans[other]
@@ -135,8 +135,8 @@ def find_connected_parts(post_ids: Collection[PostId], links: Iterable[Link]) ->
     """The connected parts of some posts of a story: what a reader of these posts alone is shown together."""
     parts = {post_id: {post_id} for post_id in post_ids}
     for link in links:
-        joined, other = parts.get(link.post), parts.get(link.other)
-        if joined is not None and other is not None and joined is not other:
-            joined |= other
-            parts |= dict.fromkeys(other, joined)
+        joined_part, other = parts.get(link.post), parts.get(link.other)
+        if joined_part is not None and other is not None and joined_part is not other:
+            joined_part |= other
+            parts |= dict.fromkeys(other, joined_part)
     return sorted({frozenset(part) for part in parts.values()}, key=min)

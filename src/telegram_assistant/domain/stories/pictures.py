@@ -59,9 +59,12 @@ def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> st
     if earlier_picture is None:
         return sha256
     for first_hash in firsts[:MAX_COMPARED]:
-        earlier = read.get(first_hash)
-        if earlier is not None and is_copied_picture(
-            earlier.look, earlier_picture.look, words=earlier.words, other_words=earlier_picture.words
+        first_picture = read.get(first_hash)
+        if first_picture is not None and is_copied_picture(
+            first_picture.look,
+            earlier_picture.look,
+            words=first_picture.words,
+            other_words=earlier_picture.words,
         ):
             return first_hash
     return sha256

@@ -55,13 +55,13 @@ def place_of_visit(rows: Sequence[TimelineRow], seen_at: datetime) -> int | None
 def _original_of(post: VisiblePost, story: VisibleStory, by_id: dict[PostId, VisiblePost]) -> VisiblePost:
     """The first post of a chain of forwards and copies; links lead to earlier posts, so it ends."""
     while story.repeats(post):
-        earlier = by_id[story.follows[post.post_id].other]
-        if earlier.place >= post.place:
+        earlier_post = by_id[story.follows[post.post_id].other]
+        if earlier_post.place >= post.place:
             break
-        post = earlier
+        post = earlier_post
     return post
 
 
 def _row(post: VisiblePost, story: VisibleStory, repeats: tuple[VisiblePost, ...]) -> TimelineRow:
-    forwards = sum(story.follows[other.post_id].kind is LinkKind.FORWARD for other in repeats)
-    return TimelineRow(post, story.follows.get(post.post_id), repeats, forwards)
+    forward_count = sum(story.follows[other.post_id].kind is LinkKind.FORWARD for other in repeats)
+    return TimelineRow(post, story.follows.get(post.post_id), repeats, forward_count)

@@ -196,8 +196,8 @@ class VisibleStory:
         """Whether it says anything in words that no earlier post of the story has: a forward, a copy and a
         translation are no news.
         """
-        wording = self.voices.wordings.get(post.post_id, post.post_id)
-        is_first = any(other.post_id == wording and other.entry == post.entry for other in self.posts)
+        wording_post_id = self.voices.wordings.get(post.post_id, post.post_id)
+        is_first = any(other.post_id == wording_post_id and other.entry == post.entry for other in self.posts)
         return is_first and not self.repeats(post) and bool(post.text or post.post_id not in self.follows)
 
     @property
@@ -253,19 +253,25 @@ def stories_of(
         for link in sure
         if not link.is_leaf or post_by_id[link.post].entry == post_by_id[link.other].entry
     ]
-    places = {post_id: index for index, post_id in enumerate(post_by_id)}
+    index_by_post_id = {post_id: index for index, post_id in enumerate(post_by_id)}
     joining = [*held_links, *_single_links(post_by_id, [link for link in sure if link.is_leaf])]
-    root = _join(places, joining)
-    strong = _join(places, [link for link in joining if link.kind.is_certain or link.score >= STRONG_SCORE])
+    root = _join(index_by_post_id, joining)
+    strong = _join(
+        index_by_post_id, [link for link in joining if link.kind.is_certain or link.score >= STRONG_SCORE]
+    )
     members_by_root: dict[int, list[VisiblePost]] = {}
     for index, post in enumerate(post_by_id.values()):
         members_by_root.setdefault(_find(root, index), []).append(post)
     follows = _follows(
-        [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])],
+        [
+            link
+            for link in sure
+            if _find(root, index_by_post_id[link.post]) == _find(root, index_by_post_id[link.other])
+        ],
         post_by_id,
     )
     return tuple(
-        _story_of(members, follows, [_find(strong, places[post.post_id]) for post in members])
+        _story_of(members, follows, [_find(strong, index_by_post_id[post.post_id]) for post in members])
         for members in members_by_root.values()
     )
 
@@ -282,16 +288,16 @@ def _story_of(
     posts: Sequence[VisiblePost], follows: Mapping[PostId, Link], roots: Sequence[int]
 ) -> VisibleStory:
     its_follows = {post.post_id: follows[post.post_id] for post in posts if post.post_id in follows}
-    worded = [WordedPost(post.post_id, post.text, post.origin, post.language) for post in posts]
+    worded_posts = [WordedPost(post.post_id, post.text, post.origin, post.language) for post in posts]
     owners = {post.channel_id: post.network for post in posts if post.network is not None}
-    voices = Voices(find_wordings(worded, its_follows), owners)
+    voices = Voices(find_wordings(worded_posts, its_follows), owners)
     return VisibleStory(tuple(posts), its_follows, voices, _groups(posts, roots))
 
 
-def _join(places: Mapping[PostId, int], links: Iterable[Link]) -> list[int]:
-    root = list(range(len(places)))
+def _join(index_by_post_id: Mapping[PostId, int], links: Iterable[Link]) -> list[int]:
+    root = list(range(len(index_by_post_id)))
     for link in links:
-        root[_find(root, places[link.post])] = _find(root, places[link.other])
+        root[_find(root, index_by_post_id[link.post])] = _find(root, index_by_post_id[link.other])
     return root
 
 

@@ -46,13 +46,13 @@ class Voices:
 
     def count(self, post_ids: Iterable[PostId]) -> int:
         """How many of the posts are in words of their own, by different owners."""
-        wordings, owners = set[PostId](), set[ChannelId]()
+        wordings, owner_ids = set[PostId](), set[ChannelId]()
         for post_id in post_ids:
-            wording = self.wordings.get(post_id, post_id)
-            owner = self.owner_of(post_id.channel_id)
-            if wording not in wordings and owner not in owners:
-                wordings.add(wording)
-                owners.add(owner)
+            wording_post_id = self.wordings.get(post_id, post_id)
+            owner_id = self.owner_of(post_id.channel_id)
+            if wording_post_id not in wordings and owner_id not in owner_ids:
+                wordings.add(wording_post_id)
+                owner_ids.add(owner_id)
         return len(wordings)
 
     def count_owners(self, post_ids: Iterable[PostId]) -> int:
@@ -70,18 +70,18 @@ def find_wordings(posts: Sequence[WordedPost], follows: Mapping[PostId, Link]) -
     """
     root = {post.post_id: post.post_id for post in posts}
 
-    def find(post: PostId) -> PostId:
-        while root[post] != post:
-            root[post] = root[root[post]]
-            post = root[post]
-        return post
+    def find(post_id: PostId) -> PostId:
+        while root[post_id] != post_id:
+            root[post_id] = root[root[post_id]]
+            post_id = root[post_id]
+        return post_id
 
     order = {post.post_id: post_index for post_index, post in enumerate(posts)}
     languages = {post.post_id: post.language for post in posts}
 
-    def join(post: PostId, other: PostId) -> None:
-        earlier, later = sorted((find(post), find(other)), key=order.__getitem__)
-        root[later] = earlier
+    def join(post_id: PostId, other_post_id: PostId) -> None:
+        earlier_post_id, later_post_id = sorted((find(post_id), find(other_post_id)), key=order.__getitem__)
+        root[later_post_id] = earlier_post_id
 
     origins: dict[PostId, PostId] = {}
     for post in posts:
@@ -115,13 +115,13 @@ def _near_copies(posts: Sequence[WordedPost]) -> Iterable[tuple[PostId, PostId]]
         pairs = _pairs(post.text)
         if not pairs:
             continue
-        same_post = post_by_pairs.get(pairs)
-        if same_post is not None:
-            yield post.post_id, same_post
+        same_post_id = post_by_pairs.get(pairs)
+        if same_post_id is not None:
+            yield post.post_id, same_post_id
             continue
-        for other_pairs, other in post_by_pairs.items():
+        for other_pairs, other_post_id in post_by_pairs.items():
             if len(pairs & other_pairs) >= NEAR_COPY * min(len(pairs), len(other_pairs)):
-                yield post.post_id, other
+                yield post.post_id, other_post_id
         if len(post_by_pairs) < MAX_COMPARED:
             post_by_pairs[pairs] = post.post_id
 

@@ -53,7 +53,7 @@ def text_of(post: Post, facts: PostFacts) -> str:
 
 
 def _words(*texts: str) -> Iterable[str]:
-    return (stripped for text in texts if (stripped := text.strip()))
+    return (stripped_text for text in texts if (stripped_text := text.strip()))
 
 
 def facts_of(post: Post, facts: PostFacts) -> Facts:

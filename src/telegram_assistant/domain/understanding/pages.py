@@ -114,10 +114,10 @@ class LinkedPage:
         return facts | {name: value for name, value in optional_facts.items() if value}
 
 
-def lifetime_of(status: PageStatus, attempts: int) -> timedelta:
+def lifetime_of(status: PageStatus, attempt_count: int) -> timedelta:
     """How long the result is valid; each failure in a row doubles it."""
     longer = (
-        LIFETIMES[status] * 2 ** min(max(attempts - 1, 0), 16)
+        LIFETIMES[status] * 2 ** min(max(attempt_count - 1, 0), 16)
         if status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
         else LIFETIMES[status]
     )

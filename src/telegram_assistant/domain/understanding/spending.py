@@ -106,19 +106,24 @@ class UsageLine:
     micro: int
 
 
-def equal_shares(total: int, payers: int) -> tuple[int, ...]:
+def equal_shares(total: int, payer_count: int) -> tuple[int, ...]:
     """Equal parts that add up to the total exactly; the first ones carry the remainder."""
-    part, rest = divmod(total, payers)
-    return tuple(part + (number < rest) for number in range(payers))
+    part, remainder = divmod(total, payer_count)
+    return tuple(part + (number < remainder) for number in range(payer_count))
 
 
-def split_amount(amount: Amount, payers: Sequence[TenantId]) -> dict[TenantId, Amount]:
+def split_amount(amount: Amount, payer_ids: Sequence[TenantId]) -> dict[TenantId, Amount]:
     """The equal share of each payer, in the order of their ids."""
-    ordered = sorted(payers)
+    ordered_payer_ids = sorted(payer_ids)
     parts = zip(
-        equal_shares(amount.micro, len(ordered)), equal_shares(amount.tokens, len(ordered)), strict=True
+        equal_shares(amount.micro, len(ordered_payer_ids)),
+        equal_shares(amount.tokens, len(ordered_payer_ids)),
+        strict=True,
     )
-    return {payer: Amount(micro, tokens) for payer, (micro, tokens) in zip(ordered, parts, strict=True)}
+    return {
+        payer_id: Amount(micro, token_count)
+        for payer_id, (micro, token_count) in zip(ordered_payer_ids, parts, strict=True)
+    }
 
 
 def split_within_balances(amount: Amount, balances: Mapping[TenantId, Balance]) -> dict[TenantId, Amount]:
@@ -127,11 +132,13 @@ def split_within_balances(amount: Amount, balances: Mapping[TenantId, Balance]) 
 
     Empty if nobody is left.
     """
-    payers = sorted(balances)
-    while payers:
-        owed = split_amount(amount, payers)
-        able = [payer for payer in payers if balances[payer].covers(owed[payer])]
-        if len(able) == len(payers):
-            return owed
-        payers = able
+    payer_ids = sorted(balances)
+    while payer_ids:
+        owed_amounts = split_amount(amount, payer_ids)
+        able_tenant_ids = [
+            payer_id for payer_id in payer_ids if balances[payer_id].covers(owed_amounts[payer_id])
+        ]
+        if len(able_tenant_ids) == len(payer_ids):
+            return owed_amounts
+        payer_ids = able_tenant_ids
     return {}

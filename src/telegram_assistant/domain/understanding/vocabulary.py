@@ -52,9 +52,9 @@ def language_for(text: str) -> str:
     return "ru" if cyrillic * 3 >= latin else "en"
 
 
-def tag_in(proposed: str) -> str | None:
+def tag_in(proposed_text: str) -> str | None:
     """The normalised tag; None for text that cannot be a tag: addresses, sentences, numbers."""
-    folded_tag = " ".join(proposed.removeprefix("#").replace("_", " ").split()).casefold()
+    folded_tag = " ".join(proposed_text.removeprefix("#").replace("_", " ").split()).casefold()
     return (
         folded_tag
         if SHORTEST_TAG <= len(folded_tag) <= MAX_TAG_LENGTH and _TAG.fullmatch(folded_tag)

@@ -61,7 +61,9 @@ async def log_out_account(public_id: UUID, *, by: str, stores: TenantStores, now
 
     Raises Rejected if nobody is logged in.
     """
-    if not await stores.accounts.log_out(public_id, why=Reason("logged_out_by", "logged out by {by}", by=by)):
+    if not await stores.accounts.log_out(
+        public_id, reason=Reason("logged_out_by", "logged out by {by}", by=by)
+    ):
         raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
 

@@ -87,8 +87,8 @@ async def _enter(
     stored_setup: TelegramSetup = await setup.get()
     if stored_setup.public_key is None or stored_setup.key_id is None:
         raise Conflicting(NO_KEY)
-    sealed = seal(text, stored_setup.public_key, question=name.value)
+    sealed_bytes = seal(text, stored_setup.public_key, question=name.value)
     if not await setup.enter(
-        name, display=display, key_id=stored_setup.key_id, sealed=sealed, entered_by=entered_by
+        name, display=display, key_id=stored_setup.key_id, sealed_bytes=sealed_bytes, entered_by=entered_by
     ):
         raise Forbidden(OPERATOR_ONLY)

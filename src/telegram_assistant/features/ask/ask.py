@@ -70,7 +70,7 @@ MIN_NEAREST = 0.5
 
 
 async def answer_question(  # noqa: PLR0913 -- the question, its thread, its reader and what answers it
-    typed: str,
+    typed_text: str,
     *,
     tenant_id: TenantId,
     stores: TenantStores,
@@ -92,10 +92,10 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its rea
     person of `own` has muted. Raises Rejected if there is no word in it to look for; Busy if PostgreSQL is
     unavailable.
     """
-    thread = [_tidy(text) for text in (*previous[-MAX_PREVIOUS:], typed)]
+    thread = [_tidy(text) for text in (*previous[-MAX_PREVIOUS:], typed_text)]
     posts = _Posts(tenant_id, stores, index, now, zone)
-    rest, period = cut_period(thread[-1], posts.today)
-    if asks_for_news(rest) and not any(map(_has_subject, thread[:-1])):
+    remaining_question, period = cut_period(thread[-1], posts.today)
+    if asks_for_news(remaining_question) and not any(map(_has_subject, thread[:-1])):
         news = await answer_with_news(
             thread[-1], period, stores=stores, own=own, now=now, zone=zone, language=language
         )
@@ -117,7 +117,7 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its rea
         if answer.outcome is Outcome.ANSWERED:
             break
     if about_first is not None:
-        answer = replace(answer, question=_tidy(typed))
+        answer = replace(answer, question=_tidy(typed_text))
         answer_with_first = (
             await _answer_with_first(answer.question, question, results, stores) if is_whole else None
         )
@@ -203,7 +203,7 @@ async def final_answer(
 
 
 async def _answer_with_first(
-    typed: str, question: ParsedQuestion, results: Mapping[PostId, SearchResult], stores: TenantStores
+    typed_text: str, question: ParsedQuestion, results: Mapping[PostId, SearchResult], stores: TenantStores
 ) -> Answer | None:
     def list_posts() -> tuple[list[Passage], list[Passage]]:
         """The best posts about the question, one of those that say the same; and every post about it."""
@@ -215,7 +215,7 @@ async def _answer_with_first(
         return [passage for passage, _ in posts_about(question, list(results.values()))], all_passages
 
     about, all_passages = await asyncio.to_thread(list_posts)
-    return await answer_with_first(typed, about, all_passages, stores=stores)
+    return await answer_with_first(typed_text, about, all_passages, stores=stores)
 
 
 def posts_about(
@@ -228,8 +228,8 @@ def posts_about(
     exact_matches = [pair for pair in about if pair[0].answers(question)] or [
         pair for pair in about if pair[0].coverage >= min_coverage
     ]
-    best = [pair for pair in exact_matches if pair[0].coverage >= ALMOST * exact_matches[0][0].coverage]
-    return [(_passage(match, result), result) for match, result in _different(best, max_results=MAX_SENT)]
+    pairs = [pair for pair in exact_matches if pair[0].coverage >= ALMOST * exact_matches[0][0].coverage]
+    return [(_passage(match, result), result) for match, result in _different(pairs, max_results=MAX_SENT)]
 
 
 def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> Answer:
@@ -273,12 +273,12 @@ def _refuse(answer: Answer) -> Answer:
     return replace(answer, outcome=outcome, sentences=())
 
 
-def _tidy(typed: str) -> str:
-    return " ".join(storable(typed).split())[:MAX_QUESTION_CHARACTERS]
+def _tidy(typed_text: str) -> str:
+    return " ".join(storable(typed_text).split())[:MAX_QUESTION_CHARACTERS]
 
 
-def _has_subject(typed: str) -> bool:
-    question = parse_question(typed)
+def _has_subject(typed_text: str) -> bool:
+    question = parse_question(typed_text)
     return bool(question.names or question.words)
 
 
@@ -288,24 +288,26 @@ def _parse_thread(thread: Sequence[str], today: date) -> tuple[ParsedQuestion, P
     One without names is about the names and days before it. One without any word asks the question before it
     again, in its own days and place if it has some.
     """
-    rest, period = cut_period(thread[-1], today)
-    question, asks = parse_question(rest), asks_itself(rest)
-    for typed in reversed(thread[:-1]):
+    remaining_question, period = cut_period(thread[-1], today)
+    question, asks = parse_question(remaining_question), asks_itself(remaining_question)
+    for typed_text in reversed(thread[:-1]):
         is_other_place = not asks and not question.words and bool(question.places)
         if question.names and not is_other_place:
             break
-        earlier_rest, earlier_period = cut_period(typed, today)
-        earlier = parse_question(earlier_rest)
+        earlier_rest, earlier_period = cut_period(typed_text, today)
+        earlier_question = parse_question(earlier_rest)
         kept_names = [
-            name for name in earlier.names if not is_other_place or name.folded not in earlier.places
+            name
+            for name in earlier_question.names
+            if not is_other_place or name.folded not in earlier_question.places
         ]
         question = replace(
             question,
             names=(*kept_names, *question.names),
-            places=question.places or earlier.places,
-            roles=None if is_other_place else earlier.roles,
-            words=question.words or earlier.words,
-            wanted=question.wanted if asks else earlier.wanted,
+            places=question.places or earlier_question.places,
+            roles=None if is_other_place else earlier_question.roles,
+            words=question.words or earlier_question.words,
+            wanted=question.wanted if asks else earlier_question.wanted,
         )
         asks, period = asks or asks_itself(earlier_rest), period or earlier_period
     return replace(question, text=thread[-1], is_dated=period is not None), period

@@ -84,10 +84,10 @@ def write_dated(quotation: AnswerSentence | Passage, language: str) -> str:
 
 
 def _find_dated_words(
-    text: str, cited: Sequence[Passage], today: date, zone: tzinfo
+    text: str, cited_passages: Sequence[Passage], today: date, zone: tzinfo
 ) -> tuple[DatedWord, ...]:
     """None where the cited posts are of several days, or of today."""
-    days = {passage.posted_at.astimezone(zone).date() for passage in cited}
+    days = {passage.posted_at.astimezone(zone).date() for passage in cited_passages}
     if len(days) != 1 or today in days:
         return ()
     return tuple(

@@ -7,7 +7,9 @@ MIN_WORDS = 3
 """A shorter text with a question word and no question mark looks for these words."""
 
 
-def is_question(typed: str) -> bool:
-    if not typed or len(typed) > MAX_QUESTION_CHARACTERS:
+def is_question(typed_text: str) -> bool:
+    if not typed_text or len(typed_text) > MAX_QUESTION_CHARACTERS:
         return False
-    return typed.rstrip().endswith("?") or (len(typed.split()) >= MIN_WORDS and asks_itself(typed))
+    return typed_text.rstrip().endswith("?") or (
+        len(typed_text.split()) >= MIN_WORDS and asks_itself(typed_text)
+    )

@@ -166,7 +166,7 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
     first_of_channels: dict[ChannelId, Passage] = {}
     for passage in posts:
         first_of_channels.setdefault(passage.post_id.channel_id, passage)
-    first_post, channels = posts[0], len(first_of_channels)
+    first_post, channel_count = posts[0], len(first_of_channels)
     notice = (
         Reason(
             "ask_only_channel",
@@ -178,7 +178,7 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
             channel=first_post.channel,
             at=first_post.posted_at,
         )
-        if channels == 1
+        if channel_count == 1
         else Reason(
             "ask_list_first",
             "{count} post of {channels} channels is about this; the earliest is from {channel}, on "
@@ -186,7 +186,7 @@ def _answer_with_list(question: str, every: Sequence[Passage]) -> Answer:
             "{count} posts of {channels} channels are about this; the earliest is from {channel}, on "
             "{at:%-d %B, %H:%M}. They may be about several events",
             count=len(posts),
-            channels=channels,
+            channels=channel_count,
             channel=first_post.channel,
             at=first_post.posted_at,
         )

@@ -83,23 +83,26 @@ async def write_answer(
     async for piece in writing.pieces():
         for sentences in await asyncio.to_thread(_add_piece, text, piece):
             yield _answer(answer, sentences, passages, text, price, is_final=False)
-    understood = writing.understood
-    if understood is None or understood.value is None:
+    understood_answer = writing.understood
+    if understood_answer is None or understood_answer.value is None:
         yield replace(
             answer,
             price=price,
-            fallback=why_not_written(understood.reason if understood is not None else None),
+            fallback=why_not_written(understood_answer.reason if understood_answer is not None else None),
         )
         return
-    await asyncio.to_thread(list, text.end(understood.value.text))
+    await asyncio.to_thread(list, text.end(understood_answer.value.text))
     price = replace(
-        price, model=understood.model, provider=understood.provider, spent_micro=understood.cost_micro
+        price,
+        model=understood_answer.model,
+        provider=understood_answer.provider,
+        spent_micro=understood_answer.cost_micro,
     )
     if text.sentences:
         yield _answer(answer, text.sentences, passages, text, price, is_final=True)
     else:
-        why = NOTHING_FOUND if text.says_nothing and not text.checks.left_out else UNSUPPORTED
-        yield replace(answer, price=price, fallback=why, checks=text.checks)
+        reason = NOTHING_FOUND if text.says_nothing and not text.checks.left_out else UNSUPPORTED
+        yield replace(answer, price=price, fallback=reason, checks=text.checks)
 
 
 class _Writing:

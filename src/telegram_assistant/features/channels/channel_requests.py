@@ -76,24 +76,24 @@ class FateSummary:
 
 async def summarize_fates(*, requests: ChannelRequests, fates: RequestFates, now: datetime) -> FateSummary:
     counts = await fates.counts()
-    waiting = await waiting_requests(requests=requests, now=now) if counts[RequestFate.WAITING] else ()
-    ends = [status.last.estimated_end for status in waiting]
+    waiting_kinds = await waiting_requests(requests=requests, now=now) if counts[RequestFate.WAITING] else ()
+    ends = [status.last.estimated_end for status in waiting_kinds]
     known_ends = [end for end in ends if end is not None]
     return FateSummary(counts, max(known_ends) if known_ends and len(known_ends) == len(ends) else None)
 
 
 async def list_requests(
-    wanted: RequestState | RequestFate | None,
+    wanted_state: RequestState | RequestFate | None,
     *,
     requests: ChannelRequests,
     now: datetime,
     limit: int,
     before: MomentCursor | None = None,
 ) -> RequestPage:
-    state = wanted.state if isinstance(wanted, RequestFate) else wanted
+    state = wanted_state.state if isinstance(wanted_state, RequestFate) else wanted_state
     was_followed = (
-        wanted is RequestFate.ALREADY_FOLLOWED
-        if isinstance(wanted, RequestFate) and state is RequestState.DONE
+        wanted_state is RequestFate.ALREADY_FOLLOWED
+        if isinstance(wanted_state, RequestFate) and state is RequestState.DONE
         else None
     )
     channel_requests = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
@@ -124,21 +124,21 @@ async def try_again(
 
     Returns the open request for its reference.
     """
-    failed = await get_request(request_id, requests=requests, now=now)
-    if failed.request.state is not RequestState.FAILED:
+    failed_status = await get_request(request_id, requests=requests, now=now)
+    if failed_status.request.state is not RequestState.FAILED:
         raise Conflicting(
             Reason("request_not_failed", "this request did not fail; only failed requests can be tried again")
         )
-    if not failed.request.may_try_again:
+    if not failed_status.request.may_try_again:
         raise Conflicting(
             Reason("line_cannot_be_tried_again", "this line has no channel; correct it and add it again")
         )
     if await fates.try_again(request_id):
         return await get_request(request_id, requests=requests, now=now)
-    merged = await requests.open_like(failed.request)
-    if merged is None:
+    merged_id = await requests.open_like(failed_status.request)
+    if merged_id is None:
         raise Rejected(TOO_MANY)
-    return await get_request(merged, requests=requests, now=now)
+    return await get_request(merged_id, requests=requests, now=now)
 
 
 async def try_all_again(*, fates: RequestFates) -> int:

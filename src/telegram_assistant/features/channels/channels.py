@@ -54,7 +54,7 @@ async def follow(
     """
     lines = [_parse_listed(entry) for entry in listed_channels]
     names = [line.name for line in lines if isinstance(line, Reference) and line.kind is ReferenceKind.NAME]
-    followed = await stores.followed.find_by_usernames(names) if names else {}
+    followed_channels = await stores.followed.find_by_usernames(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
     new_requests: dict[int, NewRequest] = {}
     moved_folders: dict[ChannelId, str | None] = {}
@@ -64,7 +64,7 @@ async def follow(
             answers[index] = RequestedChannel(quote(channel.reference), refused=line)
         elif (
             line.kind is ReferenceKind.NAME
-            and (followed_channel := followed.get(line.name.lower())) is not None
+            and (followed_channel := followed_channels.get(line.name.lower())) is not None
         ):
             moved_folders[followed_channel.channel_id] = options.folder
             answers[index] = RequestedChannel(quote(line.display_text), followed=followed_channel)
@@ -107,9 +107,9 @@ class NamedChannel(Protocol):
     def username(self) -> str | None: ...
 
 
-def pick[C: NamedChannel](channels: Iterable[C], written: str) -> C:
+def pick[C: NamedChannel](channels: Iterable[C], written_text: str) -> C:
     """Returns the channel with this id, @name, link or title. Raises Rejected if none or several match."""
-    text = written.strip()
+    text = written_text.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
     matching = [
         channel
@@ -123,7 +123,7 @@ def pick[C: NamedChannel](channels: Iterable[C], written: str) -> C:
             Reason(
                 "channel_not_followed_by_name",
                 "you do not follow {written!r}; the list of your channels has the right names",
-                written=written,
+                written=written_text,
             )
         )
     if len(matching) > 1:
@@ -131,7 +131,7 @@ def pick[C: NamedChannel](channels: Iterable[C], written: str) -> C:
             Reason(
                 "channel_name_ambiguous",
                 "{written!r} matches several channels; write the @name or the id of one",
-                written=written,
+                written=written_text,
             )
         )
     return matching[0]
@@ -141,9 +141,9 @@ async def all_followed(*, followed: Followed) -> tuple[FollowedChannel, ...]:
     return await followed.channels()
 
 
-async def find_followed(written: str, *, followed: Followed) -> FollowedChannel:
+async def find_followed(reference_text: str, *, followed: Followed) -> FollowedChannel:
     """Like `pick`, of all channels that the tenant follows."""
-    return pick(await all_followed(followed=followed), written)
+    return pick(await all_followed(followed=followed), reference_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ class ChannelPage:
 
 
 async def list_followed(
-    which: ChannelFilter, *, followed: Followed, limit: int, after: ChannelId | None = None
+    which: ChannelFilter, *, followed: Followed, limit: int, after_id: ChannelId | None = None
 ) -> ChannelPage:
-    channels = await followed.page(which, limit=limit + 1, after=after)
+    channels = await followed.page(which, limit=limit + 1, after=after_id)
     page = channels[:limit]
     return ChannelPage(page, page[-1].channel_id if len(channels) > limit else None)
 

@@ -53,19 +53,19 @@ async def request_folder(
     return RequestedChannel(named_folder(title), request_id, refused=None if request_id else TOO_MANY)
 
 
-def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
+def pick_folder(folders: Iterable[FolderStatus], reference_text: str) -> FolderStatus:
     """Returns the folder with this title or number. Raises Rejected if none or several match."""
     matching = [
         folder
         for folder in folders
-        if folder.title.casefold() == written.casefold() or str(folder.folder_id) == written
+        if folder.title.casefold() == reference_text.casefold() or str(folder.folder_id) == reference_text
     ]
     if not matching:
         raise Rejected(
             Reason(
                 "folder_not_followed",
                 "you do not follow the folder {written!r}; `tga folders list` shows your folders",
-                written=written,
+                written=reference_text,
             )
         )
     if len(matching) > 1:
@@ -73,7 +73,7 @@ def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
             Reason(
                 "folder_name_ambiguous",
                 "{written!r} matches several folders; use the number; `tga folders list` shows them",
-                written=written,
+                written=reference_text,
             )
         )
     return matching[0]
@@ -92,9 +92,9 @@ class UnfollowedFolder:
 
 
 async def unfollow_folder(
-    written: str, *, tenant_id: TenantId, folders: FollowedFolders, with_channels: bool
+    reference_text: str, *, tenant_id: TenantId, folders: FollowedFolders, with_channels: bool
 ) -> UnfollowedFolder:
     """`with_channels` also stops following the channels that the folder added."""
-    folder = pick_folder(await list_folders(tenant_id, folders=folders), written)
+    folder = pick_folder(await list_folders(tenant_id, folders=folders), reference_text)
     left_channels = await folders.leave(tenant_id, folder.folder_id, with_channels=with_channels)
     return UnfollowedFolder(folder, left_channels)

@@ -38,13 +38,13 @@ async def _import_batch(
     listed_channels: Sequence[ListedChannel], subscription: Subscription, *, stores: TenantStores
 ) -> tuple[RequestedChannel, ...]:
     requested_channels = await follow(listed_channels, subscription, stores=stores)
-    answered = [
+    answered_lines = [
         line
         for channel, result in zip(listed_channels, requested_channels, strict=True)
         if (line := _answer_line(channel, result, subscription)) is not None
     ]
-    if answered:
-        await stores.request_fates.keep(answered)
+    if answered_lines:
+        await stores.request_fates.keep(answered_lines)
     return requested_channels
 
 
@@ -53,15 +53,15 @@ async def import_picked(
 ) -> tuple[RequestedChannel, ...]:
     """Like `follow_picked`, but channels that never wait are kept too."""
     requested_channels = await follow_picked(channel_ids, subscription, stores=stores)
-    answered = [
+    answered_lines = [
         AnsweredLine(
             RequestKind.PICK, str(channel_id), outcome, subscription, channel_id if result.followed else None
         )
         for channel_id, result in zip(channel_ids, requested_channels, strict=True)
         if (outcome := _outcome(result)) is not None
     ]
-    if answered:
-        await stores.request_fates.keep(answered)
+    if answered_lines:
+        await stores.request_fates.keep(answered_lines)
     return requested_channels
 
 

@@ -46,12 +46,12 @@ class JoinedList:
     def listed_at(self) -> datetime | None:
         """When the newest list was complete."""
         statuses = [account.status for account in self.accounts if account.status is not None]
-        answered = [
+        answered_datetimes = [
             status.request.answered_at
             for status in statuses
             if status.request.state is RequestState.DONE and status.request.answered_at
         ]
-        return max((*answered, *(channel.listed_at for channel in self.channels)), default=None)
+        return max((*answered_datetimes, *(channel.listed_at for channel in self.channels)), default=None)
 
     @property
     def waiting(self) -> tuple[RequestStatus, ...]:
@@ -98,13 +98,13 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
     accounts = await stores.joined.accounts()
     if not accounts:
         raise Rejected(NO_OWN_ACCOUNT)
-    current = {
+    current_statuses = {
         account.number: account.status for account in (await list_joined(stores=stores, now=now)).accounts
     }
-    due_accounts = [
-        account.account_id for account in accounts if _is_due(current.get(account.account_id), now)
+    due_account_ids = [
+        account.account_id for account in accounts if _is_due(current_statuses.get(account.account_id), now)
     ]
-    if not due_accounts:
+    if not due_account_ids:
         raise Conflicting(
             Reason(
                 "joined_channels_fresh",
@@ -114,7 +114,7 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
         )
     subscription = Subscription(channel_id=NOT_KNOWN_YET)
     if None in await stores.requests.add(
-        [NewRequest(RequestKind.LISTING, "", subscription, account_id) for account_id in due_accounts]
+        [NewRequest(RequestKind.LISTING, "", subscription, account_id) for account_id in due_account_ids]
     ):
         raise Rejected(TOO_MANY)
     return await list_joined(stores=stores, now=now)
@@ -128,31 +128,33 @@ async def follow_picked(
     One that is followed already gets the given options; one that is not listed is refused.
     """
     joined_by_id = {channel.channel_id: channel for channel in await stores.joined.all(channel_ids)}
-    followed = await stores.followed.some(channel_ids)
+    followed_channels = await stores.followed.some(channel_ids)
     if folder_changes := {
-        channel_id: subscription.folder for channel_id, channel in followed.items() if channel.active
+        channel_id: subscription.folder for channel_id, channel in followed_channels.items() if channel.active
     }:
         await stores.request_fates.change_followed(folder_changes, subscription)
-    new_channels = [
+    new_channel_ids = [
         channel_id
         for channel_id in dict.fromkeys(channel_ids)
         if channel_id in joined_by_id and channel_id not in folder_changes
     ]
     request_ids = await stores.requests.add(
-        [NewRequest(RequestKind.PICK, str(channel_id), subscription) for channel_id in new_channels]
+        [NewRequest(RequestKind.PICK, str(channel_id), subscription) for channel_id in new_channel_ids]
     )
-    requests = dict(zip(new_channels, request_ids, strict=True))
+    requests = dict(zip(new_channel_ids, request_ids, strict=True))
 
     def result(channel_id: ChannelId) -> RequestedChannel:
         if channel_id in folder_changes:
-            return RequestedChannel(quote(followed[channel_id].title), followed=followed[channel_id])
+            return RequestedChannel(
+                quote(followed_channels[channel_id].title), followed=followed_channels[channel_id]
+            )
         if channel_id not in joined_by_id:
-            refused = Reason(
+            refused_reason = Reason(
                 "channel_not_listed",
                 "channel {channel_id} is not in the list of joined channels",
                 channel_id=channel_id,
             )
-            return RequestedChannel(quote(str(channel_id)), refused=refused)
+            return RequestedChannel(quote(str(channel_id)), refused=refused_reason)
         requested_channel = RequestedChannel(quote(joined_by_id[channel_id].title), requests[channel_id])
         return (
             requested_channel

@@ -14,9 +14,9 @@ MIN_LETTERS = 60
 async def learn_networks(*, networks: ChannelNetworks, now: datetime) -> int:
     """Returns how many channels are in another network than before."""
     since = now - PERIOD
-    copied = await networks.copied_posts(since, min_letters=MIN_LETTERS)
-    repeated = await asyncio.to_thread(count_repeated, copied)
-    channels = sorted({channel for pair in repeated for channel in (pair.earlier, pair.later)})
-    posts = await networks.post_counts(since, channels)
-    signed = pair_signed(await networks.signed_channels(since))
-    return await networks.keep(find_networks(repeated, posts, signed))
+    copied_posts = await networks.copied_posts(since, min_letters=MIN_LETTERS)
+    repeated_posts = await asyncio.to_thread(count_repeated, copied_posts)
+    channel_ids = sorted({channel_id for pair in repeated_posts for channel_id in (pair.earlier, pair.later)})
+    posts = await networks.post_counts(since, channel_ids)
+    signed_pairs = pair_signed(await networks.signed_channels(since))
+    return await networks.keep(find_networks(repeated_posts, posts, signed_pairs))

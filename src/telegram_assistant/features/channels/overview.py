@@ -86,13 +86,13 @@ async def overview_of_channels(
     query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1
 ) -> ChannelOverview:
     """Returns a page of the list; a page that does not exist is the last one."""
-    followed, channel_coverages, records = await asyncio.gather(
+    followed_channels, channel_coverages, records = await asyncio.gather(
         stores.followed.channels(), stores.coverage_overview.channels(), stores.records.some()
     )
     coverage_by_channel = {channel.channel_id: channel for channel in channel_coverages}
     matching = [
         _line(channel, coverage_by_channel.get(channel.channel_id), records.get(channel.channel_id), now)
-        for channel in followed
+        for channel in followed_channels
         if _matches(channel, query)
     ]
     filtered_lines = [line for line in matching if query.health is None or line.report.health is query.health]
@@ -100,8 +100,8 @@ async def overview_of_channels(
         filtered_lines = await _with_posts(filtered_lines, stores=stores, now=now)
     filtered_lines.sort(key=_name)
     filtered_lines.sort(key=ORDERS[query.order])
-    pages = max(1, -(-len(filtered_lines) // limit))
-    page = min(max(1, page), pages)
+    page_count = max(1, -(-len(filtered_lines) // limit))
+    page = min(max(1, page), page_count)
     lines: Sequence[ChannelLine] = filtered_lines[(page - 1) * limit : page * limit]
     counts = Counter(line.report.health for line in matching)
     return ChannelOverview(
@@ -109,11 +109,11 @@ async def overview_of_channels(
             lines if query.order is ChannelOrder.POSTS else await _with_posts(lines, stores=stores, now=now)
         ),
         tuple(line.channel.channel_id for line in filtered_lines),
-        len(followed),
+        len(followed_channels),
         {health: counts[health] for health in ChannelHealth if counts[health]},
-        _folders(followed),
+        _folders(followed_channels),
         page,
-        pages,
+        page_count,
     )
 
 

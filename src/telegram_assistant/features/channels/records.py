@@ -91,9 +91,11 @@ async def count_records(*, stores: TenantStores, now: datetime) -> int:
         facts = StoryFacts(facts.stories + story_facts.stories, facts.posts + story_facts.posts)
     records: list[ChannelRecord] = []
     posts = list(facts.posts)
-    followed = [channel.channel_id for channel in await stores.followed.channels() if channel.active]
-    for channels in batched(followed, CHANNELS_AT_ONCE):
-        new_records, corrections = await _count_channels(channels, stores=stores, since=since, now=now)
+    followed_channel_ids = [
+        channel.channel_id for channel in await stores.followed.channels() if channel.active
+    ]
+    for channel_ids in batched(followed_channel_ids, CHANNELS_AT_ONCE):
+        new_records, corrections = await _count_channels(channel_ids, stores=stores, since=since, now=now)
         records += new_records
         posts += corrections
     counts = Counter((post.fact, post.post.channel_id) for post in set(posts))
@@ -154,9 +156,9 @@ def _read_stories(material: StoryMaterial, since: datetime) -> StoryFacts:
     stories = Counter[ChannelId]()
     posts: list[RecordedPost] = []
     for story in material.stories():
-        tellers = tellers_of(story, since)
-        stories.update(tellers)
-        if tellers:
+        teller_ids = tellers_of(story, since)
+        stories.update(teller_ids)
+        if teller_ids:
             posts += _facts_of(story)
     return StoryFacts(stories, tuple(posts))
 
@@ -165,12 +167,12 @@ def _facts_of(story: VisibleStory) -> Sequence[RecordedPost]:
     first_post = first_report(story)
     denials = {post.post_id: denial for post in story.posts if (denial := denial_in(post.text))}
     denying = [post for post in story.posts if post.post_id in denials]
-    denied = {
-        earlier.post_id: RecordedPost(RecordFact.DENIED, earlier.post_id, post.post_id)
-        for earlier, post in reversed(list(pairs_of_owners(story, denying)))
-        if is_denied_by(earlier.text, denials[post.post_id])
+    denied_posts = {
+        earlier_post.post_id: RecordedPost(RecordFact.DENIED, earlier_post.post_id, post.post_id)
+        for earlier_post, post in reversed(list(pairs_of_owners(story, denying)))
+        if is_denied_by(earlier_post.text, denials[post.post_id])
     }
-    return [*([first_post] if first_post else []), *denied.values()]
+    return [*([first_post] if first_post else []), *denied_posts.values()]
 
 
 async def _count_channels(

@@ -55,7 +55,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     now: datetime,
     length: DigestLength = DigestLength.NORMAL,
     language: str | None = None,
-    earlier: Sequence[Digest] = (),
+    earlier_digests: Sequence[Digest] = (),
     mutes: Mutes | None = None,
     interests: Sequence[Interest] = (),
     writer: SummaryWriter | None = None,
@@ -66,29 +66,36 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
 
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
-    muted = mutes or Mutes()
+    own_mutes = mutes or Mutes()
     tenant_part = part or TenantPart(stores, now=now)
-    recent = await tenant_part.since(since, mutes=muted, language=language)
+    recent = await tenant_part.since(since, mutes=own_mutes, language=language)
     changed_stories = [story for story in recent if story.new or _was_corrected(story.story, since)]
-    unmuted = [
+    unmuted_stories = [
         story
         for story in changed_stories
-        if not any(word.casefold() in _text_of(story).casefold() for word in muted.words)
+        if not any(word.casefold() in _text_of(story).casefold() for word in own_mutes.words)
     ]
-    ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now, tenant_part)
+    ranked_stories = await asyncio.to_thread(_by_interest, unmuted_stories, interests, now, tenant_part)
     chosen_stories: list[_ChosenStory] = []
     unchanged_count = beyond_count = 0
-    for listed_story, touch in ranked:
+    for listed_story, touch in ranked_stories:
         if len(chosen_stories) == length.stories:
             beyond_count += 1
         elif (
-            chosen := await asyncio.to_thread(
-                _choose_story, listed_story, since=since, length=length, language=language, earlier=earlier
+            chosen_story := await asyncio.to_thread(
+                _choose_story,
+                listed_story,
+                since=since,
+                length=length,
+                language=language,
+                earlier_digests=earlier_digests,
             )
         ) is None:
             unchanged_count += 1
         else:
-            chosen_stories.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
+            chosen_stories.append(
+                replace(chosen_story, entry=replace(chosen_story.entry, interests=touch.topics))
+            )
     stories = await _with_texts(chosen_stories, length=length, stores=stores, writer=writer)
     return Digest(
         since,
@@ -96,7 +103,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
         stories,
         unchanged=unchanged_count,
         beyond=beyond_count,
-        muted=len(changed_stories) - len(unmuted),
+        muted=len(changed_stories) - len(unmuted_stories),
     )
 
 
@@ -136,13 +143,13 @@ def _choose_story(
     since: datetime,
     length: DigestLength,
     language: str | None,
-    earlier: Sequence[Digest],
+    earlier_digests: Sequence[Digest],
 ) -> _ChosenStory | None:
     """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
     summary = summary_of(listed_story.story, language=language)
     if summary is None:
         return None
-    before = find_covered_stories([post.post_id for post in listed_story.story.posts], earlier)
+    before = find_covered_stories([post.post_id for post in listed_story.story.posts], earlier_digests)
     earlier_text = "\n".join(story.text for story in before)
     if not before:
         novelty, sentences = Novelty.NEW, summary.sentences
@@ -186,23 +193,25 @@ async def _with_texts(
 
 
 def _apply_written_text(
-    choice: _ChosenStory, written: WrittenSummary | None, length: DigestLength
+    choice: _ChosenStory, written_summary: WrittenSummary | None, length: DigestLength
 ) -> DigestStory:
     """A story with new facts needs sentences that have them; a text without such sentences is not used."""
-    if written is None:
+    if written_summary is None:
         return choice.entry
     sentences = [
-        sentence for sentence in written.sentences if sentence.text.removesuffix(".") != choice.entry.headline
+        sentence
+        for sentence in written_summary.sentences
+        if sentence.text.removesuffix(".") != choice.entry.headline
     ]
     if choice.entry.novelty is Novelty.UPDATED:
         sentences = _with_new_facts(sentences, earlier_text=choice.earlier_text)
     if not sentences:
-        return replace(choice.entry, checks=written.checks)
+        return replace(choice.entry, checks=written_summary.checks)
     return replace(
         choice.entry,
         sentences=_with_others(sentences[: length.sentences], choice.summary),
-        model=written.model,
-        checks=written.checks,
+        model=written_summary.model,
+        checks=written_summary.checks,
     )
 
 
@@ -211,9 +220,9 @@ def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> t
     numbers: list[str] = []
     sentences_with_others: list[DigestSentence] = []
     for sentence in sentences:
-        others = tuple(number for number in summary.others_say(sentence.text) if number not in numbers)
-        numbers += others
-        sentences_with_others.append(DigestSentence(sentence.text, sentence.posts, others))
+        other_numbers = tuple(number for number in summary.others_say(sentence.text) if number not in numbers)
+        numbers += other_numbers
+        sentences_with_others.append(DigestSentence(sentence.text, sentence.posts, other_numbers))
     return tuple(sentences_with_others)
 
 
@@ -247,17 +256,20 @@ def _in_new_words(
 
     «Мост открыли раньше срока» is news without a new number or a new name.
     """
-    new_posts = {post.post_id for post in listed_story.new}
-    earlier = parse_text(
+    new_post_ids = {post.post_id for post in listed_story.new}
+    earlier_words = parse_text(
         "\n".join(
-            (earlier_text, *(post.text for post in listed_story.story.posts if post.post_id not in new_posts))
+            (
+                earlier_text,
+                *(post.text for post in listed_story.story.posts if post.post_id not in new_post_ids),
+            )
         )
     )
     several = [sentence for sentence in sentences if sentence.wordings >= MIN_WORDINGS]
     return [
         sentence
         for sentence in several
-        if shared_words(parse_text(sentence.text).content, earlier) <= KNOWN_SHARE
+        if shared_words(parse_text(sentence.text).content, earlier_words) <= KNOWN_SHARE
     ]
 
 
@@ -288,8 +300,8 @@ def _news(listed_story: ListedStory, summary: StorySummary, new_sentences: Seque
     """The news of a known story: its changed state, the latest of its new posts, or the first new fact."""
     if state := _new_state(listed_story, summary):
         return state[0].text
-    new_posts = {post.post_id for post in listed_story.new}
-    if summary.latest is not None and summary.latest.posts[0] in new_posts:
+    new_post_ids = {post.post_id for post in listed_story.new}
+    if summary.latest is not None and summary.latest.posts[0] in new_post_ids:
         return summary.latest.text
     return new_sentences[0].text
 
@@ -302,7 +314,7 @@ def _entry(
     news: str,
 ) -> DigestStory:
     """An entry about a known story begins with its news, and the old headline stands behind them."""
-    old = (summary.before or summary.headline).text
+    old_headline = (summary.before or summary.headline).text
     headline = news or summary.headline.text
     return DigestStory(
         novelty,
@@ -311,6 +323,6 @@ def _entry(
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),
-        before=old.removesuffix(".") if news and old != headline else "",
+        before=old_headline.removesuffix(".") if news and old_headline != headline else "",
         folder=folder_of_story(story),
     )

@@ -92,14 +92,14 @@ def _story_response(story: DigestStory, tenant_url: str, say: Callable[[Reason],
         sentences=[
             DigestSentenceResponse(
                 text=sentence.text,
-                post_ids=[str(post) for post in sentence.posts],
+                post_ids=[str(post_id) for post_id in sentence.posts],
                 conflicting_values=list(sentence.others_say),
             )
             for sentence in story.sentences
         ],
         channels=list(story.channels),
         first_posted_at=story.first_posted_at,
-        post_ids=[str(post) for post in story.posts],
+        post_ids=[str(post_id) for post_id in story.posts],
         model=story.model,
         replaced_count=story.checks.replaced,
         folder=story.folder or None,

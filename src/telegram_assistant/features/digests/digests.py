@@ -60,7 +60,7 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
         now=now,
         length=plan.length,
         language=language,
-        earlier=[stored_digest.digest for stored_digest in recent],
+        earlier_digests=[stored_digest.digest for stored_digest in recent],
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),
         writer=writer,
@@ -117,10 +117,10 @@ async def set_plan(
     return new_plan
 
 
-async def _check_receivers(chosen: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
+async def _check_receivers(chosen_ds: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
     receiver_ids = tuple(
-        receiver.receiver_id for receiver in await stores.receivers.all() if receiver.receiver_id in chosen
+        receiver.receiver_id for receiver in await stores.receivers.all() if receiver.receiver_id in chosen_ds
     )
-    if len(receiver_ids) < len(chosen):
+    if len(receiver_ids) < len(chosen_ds):
         raise Missing(NO_RECEIVER)
     return receiver_ids

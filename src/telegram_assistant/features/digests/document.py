@@ -119,7 +119,7 @@ def _sentences(
             yield Span(" ")
             yield Span("", post_link(post_id))
         if sentence.others_say:
-            others = Reason(
+            others_reason = Reason(
                 "digest_others_say", "others report {numbers}", numbers=", ".join(sentence.others_say)
             )
-            yield Span(f" ({in_words(others)})")
+            yield Span(f" ({in_words(others_reason)})")

@@ -44,14 +44,14 @@ def match_interests(
     """Returns which interests a story touches that is told in these texts: two of them are about the topic,
     or the only one in its alphabet. `memory` remembers the texts from call to call.
     """
-    known = memory or TextMemory()
+    text_memory = memory or TextMemory()
     return interest_match_of(
         [
             interest
             for interest in interests
-            if sum(known.touches(text, interest.topic) for text in texts)
-            >= _enough(texts, interest.topic, known)
-            or (interest.weight < 0 and _touches_in_other_language(texts, interest.topic, known))
+            if sum(text_memory.touches(text, interest.topic) for text in texts)
+            >= _enough(texts, interest.topic, text_memory)
+            or (interest.weight < 0 and _touches_in_other_language(texts, interest.topic, text_memory))
         ]
     )
 
@@ -62,25 +62,28 @@ def text_without_channel(text: str, channel: str) -> str:
     return re.sub(rf"(?<!\w){name}(?!\w)", " ", text, flags=re.IGNORECASE) if name else text
 
 
-def _touches_in_other_language(texts: Sequence[str], topic: str, known: TextMemory) -> bool:
+def _touches_in_other_language(texts: Sequence[str], topic: str, text_memory: TextMemory) -> bool:
     """Whether the texts are about a disliked topic in the language that it is not written in: by the tag's
     own name, or by two of its words.
     """
     words = words_in_other_language(" ".join(topic.split()))
-    other_texts = [text for text in texts if known.is_cyrillic(text) != known.is_cyrillic(topic)]
+    other_texts = [text for text in texts if text_memory.is_cyrillic(text) != text_memory.is_cyrillic(topic)]
     touching_count = sum(
-        known.touches(text, words[0]) or sum(known.touches(text, word) for word in words[1:]) >= MIN_WORDS
+        text_memory.touches(text, words[0])
+        or sum(text_memory.touches(text, word) for word in words[1:]) >= MIN_WORDS
         for text in other_texts
         if words
     )
-    return bool(other_texts) and touching_count >= _enough(texts, words[0] if words else topic, known)
+    return bool(other_texts) and touching_count >= _enough(texts, words[0] if words else topic, text_memory)
 
 
-def _enough(texts: Sequence[str], topic: str, known: TextMemory) -> int:
+def _enough(texts: Sequence[str], topic: str, text_memory: TextMemory) -> int:
     """A word is found in texts of its own alphabet alone, which must be half of all;
     names are found in both.
     """
-    same_alphabet_count = sum(known.is_cyrillic(text) == known.is_cyrillic(topic) for text in texts)
+    same_alphabet_count = sum(
+        text_memory.is_cyrillic(text) == text_memory.is_cyrillic(topic) for text in texts
+    )
     return min(2, same_alphabet_count if 2 * same_alphabet_count >= len(texts) else len(texts))
 
 
@@ -143,10 +146,10 @@ async def take_back(
 ) -> None:
     """Undoes what the person said about the story of this post. Raises Missing if they have not said it."""
     try:
-        posts = [post.post_id for post in (await visible_story(post_id, stores=stores)).posts]
+        post_ids = [post.post_id for post in (await visible_story(post_id, stores=stores)).posts]
     except Missing:
-        posts = [post_id]
-    if not await interests.take_back(posts, feedback):
+        post_ids = [post_id]
+    if not await interests.take_back(post_ids, feedback):
         raise Missing(Reason("feedback_unknown", "you have not given this feedback on the story"))
 
 
@@ -159,8 +162,8 @@ async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInter
 
 def feedback_of(story: VisibleStory, opinions: Sequence[StoryFeedback]) -> frozenset[Feedback]:
     """The person's feedback about a story."""
-    posts = {post.post_id for post in story.posts}
-    return frozenset(opinion.feedback for opinion in opinions if opinion.post_id in posts)
+    post_ids = {post.post_id for post in story.posts}
+    return frozenset(opinion.feedback for opinion in opinions if opinion.post_id in post_ids)
 
 
 def _topics(text: str) -> tuple[str, ...]:

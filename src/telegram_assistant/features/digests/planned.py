@@ -38,25 +38,25 @@ async def begin_digests(
 
     async def run(work: DueWork) -> datetime | None:
         """Makes the digest that is due, if any. Returns the next moment of the plan; None: there is none."""
-        planned = None if work.user_id is None else await plans.find(tenant_id, work.user_id)
-        if planned is None:
+        saved_plan = None if work.user_id is None else await plans.find(tenant_id, work.user_id)
+        if saved_plan is None:
             return None
         counted_from = moment_of(work, now=now)
-        moment = due_moment(planned, now=counted_from)
+        moment = due_moment(saved_plan, now=counted_from)
         if moment is not None:
             await make_digest(
                 tenant_id,
-                planned.user_id,
+                saved_plan.user_id,
                 moment,
                 stores=stores,
-                own=person(tenant_id, planned.user_id),
+                own=person(tenant_id, saved_plan.user_id),
                 now=now,
-                language=planned.language,
+                language=saved_plan.language,
                 is_planned=True,
                 writer=writer(tenant_id),
                 part=part,
             )
-        return next_moment(planned.plan, zone=ZoneInfo(planned.plan.zone), now=counted_from)
+        return next_moment(saved_plan.plan, zone=ZoneInfo(saved_plan.plan.zone), now=counted_from)
 
     return run
 

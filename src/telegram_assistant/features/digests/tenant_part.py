@@ -43,23 +43,23 @@ class TenantPart:
     async def since(self, since: datetime, *, mutes: Mutes, language: str | None) -> tuple[ListedStory, ...]:
         """Stories with news since shortly before then, and what is new in them since then."""
         begins = _round_down(since, STEP) if self._is_shared else since
-        channels = frozenset(channel.channel_id for channel in mutes.channels)
-        key = begins, channels, language
+        channel_ids = frozenset(channel.channel_id for channel in mutes.channels)
+        key = begins, channel_ids, language
         if key not in self._reading:
             self._reading[key] = asyncio.create_task(self._read(begins, mutes, language))
-        listed = await asyncio.shield(self._reading[key])
-        return await asyncio.to_thread(self._choose, listed, since, mutes)
+        listed_stories = await asyncio.shield(self._reading[key])
+        return await asyncio.to_thread(self._choose, listed_stories, since, mutes)
 
     def texts_of(self, story: VisibleStory) -> Sequence[str]:
         """The texts that say whether a story interests, without the names of their channels."""
-        known = self._texts.get(id(story))
-        if known is None:
+        known_texts = self._texts.get(id(story))
+        if known_texts is None:
             texts = tuple(
                 text_without_channel(post.text, post.channel)
                 for post in story.first_of_channels[:MAX_CHANNELS]
             )
-            known = self._texts[id(story)] = story, texts
-        return known[1]
+            known_texts = self._texts[id(story)] = story, texts
+        return known_texts[1]
 
     async def _read(self, begins: datetime, mutes: Mutes, language: str | None) -> tuple[ListedStory, ...]:
         recent = await recent_stories(
@@ -68,30 +68,30 @@ class TenantPart:
             now=self._now,
             mutes=Mutes(channels=mutes.channels),
             limit=2 * MAX_CONSIDERED,
-            candidates=MAX_CONSIDERED,
+            candidate_count=MAX_CONSIDERED,
             max_age=self._now - begins + MAX_DELAY,
             language=language,
         )
         return recent.stories
 
     def _choose(
-        self, listed: tuple[ListedStory, ...], since: datetime, mutes: Mutes
+        self, listed_stories: tuple[ListedStory, ...], since: datetime, mutes: Mutes
     ) -> tuple[ListedStory, ...]:
-        chosen = [
+        chosen_stories = [
             replace(listed_story, new=listed_story.story.news_since(since))
-            for listed_story in listed
+            for listed_story in listed_stories
             if listed_story.story.newest_news.posted_at >= since - MAX_DELAY
             and not listed_story.story.has_any(mutes.stories)
         ]
-        if len(chosen) > MAX_CONSIDERED:
-            chosen.sort(
+        if len(chosen_stories) > MAX_CONSIDERED:
+            chosen_stories.sort(
                 key=lambda listed_story: (
                     not listed_story.new,
                     -weight_of(listed_story.story, now=self._now, is_new=bool(listed_story.new)),
                     listed_story.story.story_id,
                 )
             )
-        return tuple(chosen[:MAX_CONSIDERED])
+        return tuple(chosen_stories[:MAX_CONSIDERED])
 
 
 def _round_down(moment: datetime, step: timedelta) -> datetime:

@@ -185,13 +185,19 @@ async def mute_channel(channel_id: ChannelId, *, own: PersonStores) -> None:
 
 
 async def oldest_unread(
-    scope: ReadingScope, *, own: PersonStores, mutes: Mutes, floor: datetime, limit: int, after: Cursor | None
+    scope: ReadingScope,
+    *,
+    own: PersonStores,
+    mutes: Mutes,
+    min_posted_at: datetime,
+    limit: int,
+    after: Cursor | None,
 ) -> ReadingPage:
     """Unread posts, oldest first, from where the person stopped.
 
     Posts before the first of them are never searched again.
     """
-    start = after or Cursor(floor, ChannelId(0), MessageId(0))
+    start = after or Cursor(min_posted_at, ChannelId(0), MessageId(0))
     page = await read_feed(
         replace(scope, unread_only=True),
         order=FeedOrder.OLDEST,
@@ -202,7 +208,7 @@ async def oldest_unread(
     )
     if after is None and page.entries and scope == ReadingScope():
         oldest_posted_at = page.entries[0].posts[0].stored.post.posted_at
-        if oldest_posted_at > floor:
+        if oldest_posted_at > min_posted_at:
             await own.choices.raise_floor(oldest_posted_at)
     return page
 

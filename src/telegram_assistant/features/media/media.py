@@ -148,5 +148,5 @@ async def _open_original(file: _StoredFile, files: Files) -> OpenedMedia:
     )
 
 
-async def _slice(data: bytes, first_byte: int, last: int) -> AsyncIterator[bytes]:
-    yield data[first_byte : last + 1]
+async def _slice(data: bytes, first_byte: int, last_byte: int) -> AsyncIterator[bytes]:
+    yield data[first_byte : last_byte + 1]

@@ -46,7 +46,7 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
     """Raises Rejected if very many files are missing or unknown: then the bucket,
     the folder or the database is the wrong one.
     """
-    unused = await _remove_unused(files, upkeep)
+    unused_count = await _remove_unused(files, upkeep)
     differences = await _compare(files, upkeep, now)
     total = differences.seen + len(differences.missing)
     if _is_suspicious(len(differences.orphans), total) and not force:
@@ -75,13 +75,13 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
     swept = SweepResult(
         differences.seen,
         len(differences.orphans),
-        unused,
+        unused_count,
         len(differences.missing),
         len(differences.thumbnails),
     )
     for description, count in (
         ("orphan", swept.orphans),
-        ("unused", unused),
+        ("unused", unused_count),
         ("missing", swept.missing),
         ("thumbnail", swept.thumbnails),
     ):
@@ -98,10 +98,10 @@ async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
     then their rows.
     """
     removed_count = 0
-    while unused := await upkeep.begin_removing():
-        await files.delete(unused)
-        await upkeep.delete_objects(unused)
-        removed_count += len(unused)
+    while unused_hashes := await upkeep.begin_removing():
+        await files.delete(unused_hashes)
+        await upkeep.delete_objects(unused_hashes)
+        removed_count += len(unused_hashes)
     return removed_count
 
 
@@ -122,7 +122,9 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
             if sha256 not in known_objects and file.modified_at < settled_at
         ]
         differences.missing += [
-            sha256 for sha256, settled in known_objects.items() if settled and sha256 not in stored_files
+            sha256
+            for sha256, is_settled in known_objects.items()
+            if is_settled and sha256 not in stored_files
         ]
         differences.thumbnails += [
             thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known_objects
@@ -159,4 +161,4 @@ async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRule
 
 async def survey_media(*, upkeep: MediaUpkeep, limit: int) -> MediaSurvey:
     """Numbers and sizes of all files; of tenants and of errors at most `limit`."""
-    return await upkeep.survey(most=limit)
+    return await upkeep.survey(max_files=limit)

@@ -29,7 +29,9 @@ async def list_letters(
     return LetterPage(newest[:limit], newest[limit - 1].dead_letter_id if len(newest) > limit else None)
 
 
-async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int) -> DeadLetter:
+async def replay(
+    dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partition_count: int
+) -> DeadLetter:
     """Sends it back to the stage that failed, and to no other stage that reads the same stream."""
     letter = await inspect(dead_letter_id, letters=letters)
     channel_id = letter.channel_id or 0
@@ -40,7 +42,7 @@ async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, par
             stream=letter.stream,
             payload=letter.payload,
             channel_id=channel_id,
-            partitions=partitions,
+            partitions=partition_count,
         )
     )
     await _remove(letter, letters, redis)

@@ -97,11 +97,11 @@ async def examine_running(settings: Settings, hosts: Mapping[CheckedRole, str]) 
     """Checks the running roles over HTTP;
     `hosts` names the hosts of roles that do not run on this machine.
     """
-    expected = Expectations(
+    expectations = Expectations(
         settings.parser.interval_seconds, await postgres.has_unique_posts(settings.database)
     )
     async for finding in examine_installation(
-        addresses_of(settings.http, hosts), expected=expected, now=datetime.now(UTC)
+        addresses_of(settings.http, hosts), expected=expectations, now=datetime.now(UTC)
     ):
         yield finding
 

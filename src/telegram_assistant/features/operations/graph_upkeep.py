@@ -32,10 +32,10 @@ async def rebuild_graph(
     outbox: Outbox,
     owner: str,
     stopping: asyncio.Event,
-    batch: int = AT_ONCE,
+    batch_size: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the graph from the posts of the last 90 days."""
-    generation = _Generation(index, states, outbox, batch)
+    generation = _Generation(index, states, outbox, batch_size)
     return await rebuild(
         Projection.GRAPH, generation, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
     )
@@ -56,9 +56,11 @@ class _Generation:
     async def prepare(self) -> str:
         return str(await self.index.graph.begin((await self.outbox.load_known_epoch())[0]))
 
-    async def after(self, last: PostId | None) -> Sequence[PostId]:
+    async def after(self, last_post_id: PostId | None) -> Sequence[PostId]:
         return await self.states.after_since(
-            last, since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC), limit=self.batch
+            last_post_id,
+            since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC),
+            limit=self.batch,
         )
 
     async def write(self, post_ids: Sequence[PostId], target: str) -> None:

@@ -23,12 +23,12 @@ def examine(settings: Settings) -> list[Finding]:
     hosts, networks = settings.outbound.hosts, settings.outbound.networks
     if not hosts and not networks:
         return [off(SUBJECT, Reason("outbound_closed", "webhooks can reach only the public web"))]
-    opened = Reason(
+    opened_reason = Reason(
         "outbound_opened",
         "webhooks of every tenant can reach the public web and {targets}",
         targets=", ".join((*hosts, *networks)),
     )
-    return [ok(SUBJECT, opened), *_doubts(settings, read_openings(settings))]
+    return [ok(SUBJECT, opened_reason), *_doubts(settings, read_openings(settings))]
 
 
 def _doubts(settings: Settings, openings: Openings) -> Iterator[Finding]:

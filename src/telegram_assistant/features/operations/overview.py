@@ -221,15 +221,15 @@ def _servers_away(processes: Sequence[KnownProcess]) -> dict[str, tuple[str, ...
 def _stage(
     name: str, running: Sequence[KnownProcess], newest: KnownProcess | None, points: tuple[StagePoint, ...]
 ) -> StageOverview:
-    measured = [] if newest is None else [newest]
+    measured_processes = [] if newest is None else [newest]
     return StageOverview(
         stage=name,
         processed=_total(running, "stage_processed_total", stage=name),
         failed=_total(running, "stage_failed_total", stage=name),
         retried=_total(running, "stage_retried_total", stage=name),
         dead_lettered=_total(running, "stage_dead_lettered_total", stage=name),
-        lag=_total(measured, "stage_lag_entries", stage=name),
-        pending=_total(measured, "stage_pending_entries", stage=name),
+        lag=_total(measured_processes, "stage_lag_entries", stage=name),
+        pending=_total(measured_processes, "stage_pending_entries", stage=name),
         oldest_seconds=0.0
         if newest is None
         else newest.metrics.largest("stage_oldest_age_seconds", stage=name) or 0.0,
@@ -251,10 +251,12 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
     for number in range(int(timedelta(hours=hours) / width)):
         point_at = begin + number * width
         point_minutes = [minute for minute in stage_minutes if point_at <= minute.minute < point_at + width]
-        processed = sum(minute.processed for minute in point_minutes) / MINUTES_PER_POINT[hours]
+        processed_per_minute = sum(minute.processed for minute in point_minutes) / MINUTES_PER_POINT[hours]
         points.append(
             StagePoint(
-                at=point_at, processed=processed, lag=max((minute.lag for minute in point_minutes), default=0)
+                at=point_at,
+                processed=processed_per_minute,
+                lag=max((minute.lag for minute in point_minutes), default=0),
             )
         )
     return tuple(points)

@@ -85,8 +85,8 @@ def _write(path: Path, text: str) -> None:
     if _read_file(path) == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".new")
-    unfinished.unlink(missing_ok=True)
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.chmod(READABLE)
-    unfinished.rename(path)
+    unfinished_file = path.with_name(path.name + ".new")
+    unfinished_file.unlink(missing_ok=True)
+    unfinished_file.write_text(text, encoding="utf-8")
+    unfinished_file.chmod(READABLE)
+    unfinished_file.rename(path)

@@ -220,20 +220,20 @@ def _scheduler(ingest: RoleStatus) -> Finding:
 
 
 def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
-    subject, last = "2 tick", metrics.largest("scheduler_last_tick_ts_seconds")
+    subject, last_tick_at = "2 tick", metrics.largest("scheduler_last_tick_ts_seconds")
     remedy = Reason(
         "check_lock", "check that Redis answers, and which instance holds the lock: `tga scheduler status`"
     )
-    if not last:
+    if not last_tick_at:
         return bad(subject, Reason("no_tick_yet", "there has been no tick yet"), remedy=remedy)
-    age = max(0.0, now.timestamp() - last)
+    age_seconds = max(0.0, now.timestamp() - last_tick_at)
     reason = Reason(
         "last_tick",
         "the last tick was {age:.0f} s ago; there should be one every {every} s",
-        age=age,
+        age=age_seconds,
         every=interval_seconds,
     )
-    return ok(subject, reason) if age < 2 * interval_seconds else bad(subject, reason, remedy=remedy)
+    return ok(subject, reason) if age_seconds < 2 * interval_seconds else bad(subject, reason, remedy=remedy)
 
 
 def _news(metrics: Metrics) -> Finding:
@@ -276,13 +276,13 @@ def _news(metrics: Metrics) -> Finding:
 
 
 def _check_partly_read(metrics: Metrics) -> Finding:
-    subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
-    if not age:
+    subject, age_seconds = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
+    if not age_seconds:
         return ok(subject, Reason("nothing_partly_read", "no channel is partly read"))
     reason = Reason(
         "partly_read",
         "a partly read channel has not progressed for {age:.0f} s; up to {limit:.0f} s is normal",
-        age=age,
+        age=age_seconds,
         limit=MAX_HWM_AGE_SECONDS,
     )
     remedy = Reason(
@@ -290,18 +290,18 @@ def _check_partly_read(metrics: Metrics) -> Finding:
         "its next run continues from the last position; `tga channels coverage` shows the reason for the "
         "delay",
     )
-    if age < MAX_HWM_AGE_SECONDS:
+    if age_seconds < MAX_HWM_AGE_SECONDS:
         return ok(subject, reason)
-    return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, reason, remedy=remedy)
+    return (bad if age_seconds > ALERT_HWM_AGE_SECONDS else warning)(subject, reason, remedy=remedy)
 
 
 def _check_exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
     metric_names = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
-    missing = [name for name, metric in series.items() if metric not in metric_names]
-    if missing:
+    missing_names = [name for name, metric in series.items() if metric not in metric_names]
+    if missing_names:
         return bad(
             subject,
-            Reason("metrics_missing", "no metric is exported for: {names}", names=", ".join(missing)),
+            Reason("metrics_missing", "no metric is exported for: {names}", names=", ".join(missing_names)),
             remedy=RESTART_INGEST,
         )
     return ok(
@@ -316,8 +316,8 @@ def _check_exported(subject: str, series: Mapping[str, str], metrics: Metrics) -
 
 
 def _check_forced(metrics: Metrics) -> Finding:
-    subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
-    if forced is None:
+    subject, forced_count = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
+    if forced_count is None:
         description = Reason(
             "metrics_missing", "no metric is exported for: {names}", names="parser_mode_forced_total"
         )
@@ -326,12 +326,12 @@ def _check_forced(metrics: Metrics) -> Finding:
         "channels_forced",
         "{number:.0f} channels were read in historical mode because they had not been read for "
         "LPA_MAX_AGE_HOURS",
-        number=forced,
+        number=forced_count,
     )
     remedy = Reason(
         "check_inactive_accounts", "this is normal after an outage; otherwise check for inactive accounts"
     )
-    return warning(subject, reason, remedy=remedy) if forced else ok(subject, reason)
+    return warning(subject, reason, remedy=remedy) if forced_count else ok(subject, reason)
 
 
 def _latency(metrics: Metrics) -> Finding:

@@ -33,7 +33,7 @@ class ProjectionRebuild(Protocol):
         """
         ...
 
-    async def after(self, last: PostId | None) -> Sequence[PostId]:
+    async def after(self, last_post_id: PostId | None) -> Sequence[PostId]:
         """Returns the next posts; none at the end."""
         ...
 
@@ -59,16 +59,16 @@ async def rebuild(
     Posts stored meanwhile are written to both indexes. If a rebuild writes an outdated state over a newer
     one, this is detected and repaired.
     """
-    claimed = await rebuilds.claim(projection, owner=owner, lease=LEASE)
-    if claimed is None:
+    claimed_run = await rebuilds.claim(projection, owner=owner, lease=LEASE)
+    if claimed_run is None:
         return False
     try:
-        target, last = claimed.target, claimed.last
-        if last is None or not await work.has(target):
-            target, last = await work.prepare(), None
+        target, last_post_id = claimed_run.target, claimed_run.last
+        if last_post_id is None or not await work.has(target):
+            target, last_post_id = await work.prepare(), None
             await rebuilds.begin(projection, owner=owner, target=target, total=await states.estimate_count())
         is_done = await _fill(
-            projection, work, target, last, rebuilds=rebuilds, owner=owner, stopping=stopping
+            projection, work, target, last_post_id, rebuilds=rebuilds, owner=owner, stopping=stopping
         )
         if is_done:
             await work.switch(target)
@@ -90,19 +90,21 @@ async def _fill(
     projection: Projection,
     work: ProjectionRebuild,
     target: str,
-    last: PostId | None,
+    last_post_id: PostId | None,
     *,
     rebuilds: Rebuilds,
     owner: str,
     stopping: asyncio.Event,
 ) -> bool:
     while not stopping.is_set():
-        posts = await work.after(last)
-        if not posts:
+        post_ids = await work.after(last_post_id)
+        if not post_ids:
             return True
-        await work.write(posts, target)
-        last = posts[-1]
-        if not await rebuilds.note(projection, owner=owner, last=last, post_count=len(posts), lease=LEASE):
+        await work.write(post_ids, target)
+        last_post_id = post_ids[-1]
+        if not await rebuilds.note(
+            projection, owner=owner, last_post_id=last_post_id, post_count=len(post_ids), lease=LEASE
+        ):
             return False
     return False
 

@@ -46,8 +46,8 @@ def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], healths: Sequ
 
     async def run(stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            measured = await measure_resources(redis, folders)
-            if (postgres := measured.get(DiskUse.POSTGRES)) is not None:
+            measured_folders = await measure_resources(redis, folders)
+            if (postgres := measured_folders.get(DiskUse.POSTGRES)) is not None:
                 detail = f"{postgres.free_bytes // MEGABYTE} of {postgres.size_bytes // MEGABYTE} MB are free"
                 for health in healths:
                     health.report(
@@ -65,9 +65,9 @@ async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> M
 
     A resource that cannot be measured has no metric: nobody must take an old number for a new one.
     """
-    measured = await measure_folders(folders)
+    measured_folders = await measure_folders(folders)
     for folder in folders:
-        fullness = measured.get(folder.use)
+        fullness = measured_folders.get(folder.use)
         if fullness is None:
             _forget_disk(folder.use)
         else:
@@ -77,14 +77,14 @@ async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> M
         memory = await await_reply(read_redis_memory(redis))
     except Busy:  # the parts that need Redis say that it is away
         REDIS_MEMORY.clear()
-        return measured
+        return measured_folders
     for kind, size_bytes in (
         ("used", memory.used_bytes),
         ("limit", memory.max_bytes),
         ("machine", memory.machine_bytes),
     ):
         REDIS_MEMORY.labels(kind).set(size_bytes)
-    return measured
+    return measured_folders
 
 
 def _forget_disk(use: DiskUse) -> None:
@@ -96,15 +96,15 @@ def resources_of(processes: Sequence[KnownProcess]) -> ResourcesOverview:
     """Returns what these processes have measured, the last report first."""
     newest_first = sorted(processes, key=lambda process: process.age_seconds)
     memories = (memory for process in newest_first if (memory := _redis_memory(process)) is not None)
-    paused = any(process.metrics.largest("media_paused") for process in processes)
-    return ResourcesOverview(next(memories, None), _disks(processes), downloads_paused=paused)
+    is_paused = any(process.metrics.largest("media_paused") for process in processes)
+    return ResourcesOverview(next(memories, None), _disks(processes), downloads_paused=is_paused)
 
 
 def _redis_memory(process: KnownProcess) -> RedisMemory | None:
-    used, limit, machine = (
+    used_bytes, limit, machine = (
         process.metrics.largest("redis_memory_bytes", kind=kind) for kind in ("used", "limit", "machine")
     )
-    return None if used is None else RedisMemory(int(used), int(limit or 0), int(machine or 0))
+    return None if used_bytes is None else RedisMemory(int(used_bytes), int(limit or 0), int(machine or 0))
 
 
 def _disks(processes: Sequence[KnownProcess]) -> tuple[DiskOverview, ...]:

@@ -36,8 +36,8 @@ class _Stories:
     async def prepare(self) -> str:
         return IN_PLACE
 
-    async def after(self, last: PostId | None) -> Sequence[PostId]:
-        return await self.states.after(last, limit=AT_ONCE)
+    async def after(self, last_post_id: PostId | None) -> Sequence[PostId]:
+        return await self.states.after(last_post_id, limit=AT_ONCE)
 
     async def write(self, post_ids: Sequence[PostId], target: str) -> None:
         del target  # they are grouped in place

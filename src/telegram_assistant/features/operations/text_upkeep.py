@@ -24,10 +24,10 @@ async def rebuild_text(
     rebuilds: Rebuilds,
     owner: str,
     stopping: asyncio.Event,
-    batch: int = AT_ONCE,
+    batch_size: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the word index of all posts."""
-    work = _Text(word_index, posts, states, batch)
+    work = _Text(word_index, posts, states, batch_size)
     return await rebuild(
         Projection.TEXT, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
     )
@@ -49,8 +49,8 @@ class _Text:
         await self.word_index.begin(datetime.now(UTC))
         return NEXT_TEXT
 
-    async def after(self, last: PostId | None) -> Sequence[PostId]:
-        return await self.states.after(last, limit=self.batch)
+    async def after(self, last_post_id: PostId | None) -> Sequence[PostId]:
+        return await self.states.after(last_post_id, limit=self.batch)
 
     async def write(self, post_ids: Sequence[PostId], target: str) -> None:
         del target  # there is only one table

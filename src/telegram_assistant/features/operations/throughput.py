@@ -33,12 +33,15 @@ class CountedMinutes:
         counters = _counters(self._stages, metrics)
         for stage in self._stages:
             stage_minute = self._minutes.get((minute, stage)) or StageMinute(minute, stage, 0, 0, 0)
-            (processed, failed), (processed_before, failed_before) = counters[stage], self._before[stage]
+            (processed_count, failed_count), (processed_before, failed_before) = (
+                counters[stage],
+                self._before[stage],
+            )
             lag = int(metrics.total("stage_lag_entries", stage=stage) or 0)
             self._minutes[minute, stage] = replace(
                 stage_minute,
-                processed=stage_minute.processed + processed - processed_before,
-                failed=stage_minute.failed + failed - failed_before,
+                processed=stage_minute.processed + processed_count - processed_before,
+                failed=stage_minute.failed + failed_count - failed_before,
                 lag=max(stage_minute.lag, lag),
             )
         self._before = counters
@@ -54,7 +57,7 @@ class CountedMinutes:
 async def keep_throughput(
     stopping: asyncio.Event,
     *,
-    counted: CountedMinutes,
+    counted_minutes: CountedMinutes,
     minutes: StageMinutes,
     backlog: Backlog,
     instance: str,
@@ -64,10 +67,10 @@ async def keep_throughput(
     outage = OutageLog("throughput")
     while True:
         is_last, now = stopping.is_set(), datetime.now(UTC)
-        unsaved = counted.count(now)
+        unsaved_minutes = counted_minutes.count(now)
         try:
-            await minutes.save(unsaved, instance=instance)
-            counted.forget_saved(now)
+            await minutes.save(unsaved_minutes, instance=instance)
+            counted_minutes.forget_saved(now)
             await measure_backlog(backlog)
             outage.log_recovery()
         except Busy as busy:
@@ -79,14 +82,14 @@ async def keep_throughput(
 
 async def measure_backlog(backlog: Backlog) -> None:
     """Sets the metric of waiting entries. A queue that is empty now gets a zero."""
-    waiting = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
+    waiting_counts = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
     exported_labels = {
         (sample.labels["queue"], sample.labels["kind"])
         for family in BACKLOG.collect()
         for sample in family.samples
     }
-    for labels in exported_labels | waiting.keys():
-        BACKLOG.labels(*labels).set(waiting.get(labels, 0))
+    for labels in exported_labels | waiting_counts.keys():
+        BACKLOG.labels(*labels).set(waiting_counts.get(labels, 0))
 
 
 def _stage_metrics() -> Metrics:

@@ -27,10 +27,10 @@ async def rebuild_vectors(
     model: str,
     owner: str,
     stopping: asyncio.Event,
-    batch: int = AT_ONCE,
+    batch_size: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the vectors of all posts with the model in force."""
-    work = _Vectors(index, states, model, batch)
+    work = _Vectors(index, states, model, batch_size)
     return await rebuild(
         Projection.VECTORS, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
     )
@@ -62,8 +62,8 @@ class _Vectors:
         await self.index.vectors.create(space, target)
         return target
 
-    async def after(self, last: PostId | None) -> Sequence[PostId]:
-        return await self.states.after(last, limit=self.batch)
+    async def after(self, last_post_id: PostId | None) -> Sequence[PostId]:
+        return await self.states.after(last_post_id, limit=self.batch)
 
     async def write(self, post_ids: Sequence[PostId], target: str) -> None:
         await self.index.write(post_ids, into=target or None, urgency=Urgency.BACKFILL)
@@ -125,7 +125,7 @@ async def report_vectors(
         return
     while not stopping.is_set():
         names = [name for name, space in (await index.vectors.collections()).items() if space is not None]
-        points = sum([await index.vectors.count(name) for name in names])
+        point_count = sum([await index.vectors.count(name) for name in names])
         last_rebuild = await rebuilds.look(Projection.VECTORS)
         health.report(
             PART,
@@ -135,7 +135,7 @@ async def report_vectors(
             else "some posts have no vector yet; `tga rebuild vectors` makes them",
             used=index.vectors.where,
             model=model,
-            points=points,
+            points=point_count,
             is_being_rebuilt=last_rebuild is not None and last_rebuild.finished_at is None,
             posts_done=last_rebuild.done if last_rebuild else 0,
         )

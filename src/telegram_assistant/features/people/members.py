@@ -145,10 +145,10 @@ async def remove_member(
     keep_receivers: bool = False,
 ) -> None:
     """Removes the member and what they made here. The owner who removes them takes over what is kept."""
-    removed = await members.remove(
+    is_removed = await members.remove(
         member_id, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers
     )
-    await _check(member_id, members, is_changed=removed)
+    await _check(member_id, members, is_changed=is_removed)
     await announce_changed_keys(drop_cached_keys)
 
 

@@ -87,12 +87,12 @@ class Passwords:
         """A thread cannot be cancelled: its place is free when it has ended,
         not when nobody waits for it any more.
         """
-        async with AsyncExitStack() as places:
+        async with AsyncExitStack() as exit_stack:
             for limit in limits:
-                await places.enter_async_context(limit)
+                await exit_stack.enter_async_context(limit)
             computing = asyncio.ensure_future(asyncio.to_thread(compute))
             computing.add_done_callback(partial(_release, limits))
-            places.pop_all()  # the callback gives them back
+            exit_stack.pop_all()  # the callback gives them back
         return await asyncio.shield(computing)
 
 
@@ -103,11 +103,10 @@ def _release(limits: Sequence[asyncio.Semaphore], _ended: asyncio.Future[bytes])
 
 def _new_parameters() -> str:
     """Algorithm, version, cost and salt, as argon2 writes them in front of a hash."""
-    chosen = RFC_9106_LOW_MEMORY
+    costs = RFC_9106_LOW_MEMORY
     salt = base64.b64encode(secrets.token_bytes(SALT_BYTES)).decode().rstrip("=")
     return (
-        f"$argon2id$v={chosen.version}$m={chosen.memory_cost},t={chosen.time_cost},"
-        f"p={chosen.parallelism}${salt}"
+        f"$argon2id$v={costs.version}$m={costs.memory_cost},t={costs.time_cost},p={costs.parallelism}${salt}"
     )
 
 

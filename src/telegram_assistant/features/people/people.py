@@ -133,12 +133,12 @@ async def join_as_new_person(
     Raises Missing if it is not valid any more, Conflicting if the name is taken.
     """
     await find_link(token, people=people)
-    chosen, verifier, start = (
+    chosen_text, verifier, start = (
         check_name(name),
         await passwords.create_verifier(check_password(password)),
         _start(visit),
     )
-    user_id = await people.join_by_link(token, chosen, verifier, start)
+    user_id = await people.join_by_link(token, chosen_text, verifier, start)
     if user_id is None:
         await find_link(token, people=people)
         raise Conflicting(NAME_TAKEN)
@@ -150,28 +150,32 @@ async def join(link: str, *, token: str, people: People) -> UUID:
 
     Raises Missing if it is not valid any more.
     """
-    tenant = await people.accept_invitation(link, token=token)
-    if tenant is None:
+    tenant_id = await people.accept_invitation(link, token=token)
+    if tenant_id is None:
         raise Missing(LINK_IS_GONE)
-    return tenant
+    return tenant_id
 
 
 async def change_password(
-    person: Person, old: str, new: str, *, token: str, people: People, passwords: Passwords
+    person: Person, old_password: str, new_password: str, *, token: str, people: People, passwords: Passwords
 ) -> int:
     """Returns how many other sessions were ended.
 
     Raises Forbidden if the old password is wrong; who has none yet needs none.
     """
-    check_password(new)
+    check_password(new_password)
     proof = None
     if person.has_password:
         parameters = await people.password_parameters(person.name)
-        proof = await passwords.prove(old[:MAX_PASSWORD_LETTERS], parameters, queue=PasswordQueue.CHANGE)
-    ended = await people.set_password(token, old_proof=proof, verifier=await passwords.create_verifier(new))
-    if ended is None:
+        proof = await passwords.prove(
+            old_password[:MAX_PASSWORD_LETTERS], parameters, queue=PasswordQueue.CHANGE
+        )
+    ended_count = await people.set_password(
+        token, old_proof=proof, verifier=await passwords.create_verifier(new_password)
+    )
+    if ended_count is None:
         raise Forbidden(Reason("old_password_wrong", "the old password is wrong"))
-    return ended
+    return ended_count
 
 
 async def find_session(token: str, *, people: People) -> FoundSession | None:
@@ -230,12 +234,12 @@ def hash_name(name: str, secret: bytes) -> str:
 
 def check_name(name: str) -> str:
     """The name as it is stored. Letters that look the same are written the same where Unicode knows it."""
-    written = " ".join(unicodedata.normalize("NFC", name).split())
-    if not 0 < len(written) <= MAX_NAME_LETTERS or not written.isprintable():
+    tidy_name = " ".join(unicodedata.normalize("NFC", name).split())
+    if not 0 < len(tidy_name) <= MAX_NAME_LETTERS or not tidy_name.isprintable():
         raise Rejected(
             Reason("person_name_length", "a name must have 1 to {most} characters", most=MAX_NAME_LETTERS)
         )
-    return written
+    return tidy_name
 
 
 def check_password(password: str) -> str:

@@ -54,8 +54,8 @@ async def caught_changes(last_day: date, *, stores: TenantStores) -> CaughtChang
         )
     )
     most_viewed = _choose(edits + deletions)
-    described = await describe_changes(most_viewed)
-    return CaughtChanges(since, until, tuple(filter(_has_words, described))[:MAX_CAUGHT])
+    described_changes = await describe_changes(most_viewed)
+    return CaughtChanges(since, until, tuple(filter(_has_words, described_changes))[:MAX_CAUGHT])
 
 
 def _has_words(change: DescribedChange) -> bool:
@@ -67,8 +67,8 @@ def _choose(changes: Iterable[QuietChange]) -> list[QuietChange]:
     """Of each post the newest change, the most viewed post first."""
     newest: dict[PostId, QuietChange] = {}
     for change in changes:
-        known = newest.get(change.post_id)
-        if known is None or change.changed_at > known.changed_at:
+        known_change = newest.get(change.post_id)
+        if known_change is None or change.changed_at > known_change.changed_at:
             newest[change.post_id] = change
     return sorted(
         newest.values(),

@@ -93,14 +93,14 @@ async def load_changes(
 
 
 async def describe_changes(changes: Sequence[QuietChange]) -> tuple[DescribedChange, ...]:
-    described = []
+    described_changes = []
     for change in changes:
         meaning = change.meaning
         if meaning is None:
             meaning = meaning_changes(change.before, change.after) if change.kind is ChangeKind.EDITED else ()
             await asyncio.sleep(0)  # comparing long texts takes milliseconds
         link = link_to(PostId(change.channel_id, change.message_id), change.username)
-        described.append(
+        described_changes.append(
             DescribedChange(
                 change,
                 change.channel,
@@ -109,4 +109,4 @@ async def describe_changes(changes: Sequence[QuietChange]) -> tuple[DescribedCha
                 meaning,
             )
         )
-    return tuple(described)
+    return tuple(described_changes)

@@ -19,8 +19,8 @@ async def learn_channel_habits(*, habits: ChannelHabits, now: datetime) -> int:
     Returns for how many channels something was learnt.
     """
     changed_count = 0
-    for channels in batched(await habits.due_channels(now.weekday()), CHANNELS_AT_ONCE):
-        texts = await habits.recent_texts(now - PERIOD, channels)
+    for channel_ids in batched(await habits.due_channels(now.weekday()), CHANNELS_AT_ONCE):
+        texts = await habits.recent_texts(now - PERIOD, channel_ids)
         changed_count += await habits.keep(await asyncio.to_thread(_learn_all, texts))
     return changed_count
 

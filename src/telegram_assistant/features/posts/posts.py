@@ -55,7 +55,7 @@ class DescribedVersion:
 
 async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     """Raises Missing if the post does not exist for the tenant."""
-    detail, understood = await asyncio.gather(
+    detail, understood_facts = await asyncio.gather(
         stores.post_details.load_detail(post_id), stores.enrichments.load_every_kind(post_id)
     )
     if detail is None:
@@ -63,9 +63,9 @@ async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     return FullPost(
         detail,
         link_to(post_id, detail.username),
-        tags=understood.get(Kind.TAGS),
-        pictures=understood.get(Kind.VISION),
-        album=understood.get(Kind.ALBUM),
+        tags=understood_facts.get(Kind.TAGS),
+        pictures=understood_facts.get(Kind.VISION),
+        album=understood_facts.get(Kind.ALBUM),
         pages=_pages(detail.crawled),
     )
 
@@ -84,13 +84,18 @@ async def load_versions(post_id: PostId, *, stores: TenantStores) -> tuple[Descr
 def _describe(versions: Sequence[PostVersion]) -> tuple[DescribedVersion, ...]:
     before = (None, *versions[:-1])
     return tuple(
-        DescribedVersion(version, () if last is None else pieces_of(last.difference, last.text, version.text))
-        for last, version in zip(before, versions, strict=True)
+        DescribedVersion(
+            version,
+            ()
+            if previous_version is None
+            else pieces_of(previous_version.difference, previous_version.text, version.text),
+        )
+        for previous_version, version in zip(before, versions, strict=True)
     )
 
 
-def _pages(crawled: Mapping[str, Json]) -> tuple[ReadPage, ...]:
-    pages = crawled.get("pages")
+def _pages(crawled_pages: Mapping[str, Json]) -> tuple[ReadPage, ...]:
+    pages = crawled_pages.get("pages")
     entries = pages if isinstance(pages, list) else []
     return tuple(
         ReadPage(

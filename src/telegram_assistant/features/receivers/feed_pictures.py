@@ -37,8 +37,10 @@ NO_PICTURE = Reason(
 def sign_picture(feed: FoundFeed, picture: FeedPicture, *, secret_key: bytes) -> str:
     """Returns the signature that opens this picture of this feed, and nothing else."""
     key = hmac.digest(secret_key, b"pictures of the feed " + feed.hash, "sha256")
-    signed = hmac.digest(key, f"{feed.address_id} {picture.post_id} {picture.ordinal}".encode(), "sha256")
-    return base64.urlsafe_b64encode(signed).rstrip(b"=").decode()
+    signed_bytes = hmac.digest(
+        key, f"{feed.address_id} {picture.post_id} {picture.ordinal}".encode(), "sha256"
+    )
+    return base64.urlsafe_b64encode(signed_bytes).rstrip(b"=").decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

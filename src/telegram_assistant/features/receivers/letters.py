@@ -88,10 +88,10 @@ def _line(alert: Alert, language: str) -> str:
 
 
 def _paragraph(alert: Alert, tenant_url: str, language: str) -> str:
-    post = alert.post_id
+    post_id = alert.post_id
     address = (
-        f"{tenant_url}/post/{post.channel_id}/{post.message_id}"
-        if post
+        f"{tenant_url}/post/{post_id.channel_id}/{post_id.message_id}"
+        if post_id
         else f"{tenant_url}/channels/{alert.channel_id}"
     )
     lines = [

@@ -38,9 +38,9 @@ def code_of(receiver_id: UUID, code_number: int, *, sealer: Sealer) -> str:
     return sealer.code_for(f"receiver {receiver_id} {code_number}")
 
 
-def is_code_of(typed: str, receiver_id: UUID, code_number: int, *, sealer: Sealer) -> bool:
+def is_code_of(typed_text: str, receiver_id: UUID, code_number: int, *, sealer: Sealer) -> bool:
     """Letters may be small, and spaces and hyphens may stand between them."""
-    letters = "".join(letter for letter in typed.upper() if letter.isalnum())
+    letters = "".join(letter for letter in typed_text.upper() if letter.isalnum())
     return hmac.compare_digest(letters.encode(), code_of(receiver_id, code_number, sealer=sealer).encode())
 
 
@@ -51,10 +51,13 @@ def echoes_code(answer: bytes, code: str) -> bool:
     """
     text = answer.decode("utf-8", "replace").strip()
     try:
-        parsed = json.loads(text)
+        parsed_answer = json.loads(text)
     except ValueError:
-        parsed = text
-    return code in (parsed, parsed.get("code") if isinstance(parsed, dict) and len(parsed) == 1 else None)
+        parsed_answer = text
+    return code in (
+        parsed_answer,
+        parsed_answer.get("code") if isinstance(parsed_answer, dict) and len(parsed_answer) == 1 else None,
+    )
 
 
 def confirm_token(receiver: LinkedReceiver, *, sealer: Sealer, now: datetime) -> str:
@@ -67,10 +70,10 @@ def confirm_token(receiver: LinkedReceiver, *, sealer: Sealer, now: datetime) ->
 
 def read_confirm_token(token: str, *, sealer: Sealer, now: datetime) -> LinkedReceiver | None:
     """Returns None if we have not made it, or it is too old."""
-    opened = sealer.open(token, purpose=CONFIRM)
-    if opened is None:
+    opened_text = sealer.open(token, purpose=CONFIRM)
+    if opened_text is None:
         return None
-    tenant_id, receiver_id, code_number, expires_at = json.loads(opened)
+    tenant_id, receiver_id, code_number, expires_at = json.loads(opened_text)
     return (
         LinkedReceiver(TenantId(tenant_id), UUID(receiver_id), code_number)
         if now.timestamp() < expires_at
@@ -84,8 +87,8 @@ def unsubscribe_token(receiver: LinkedReceiver, *, sealer: Sealer) -> str:
 
 
 def read_unsubscribe_token(token: str, *, sealer: Sealer) -> LinkedReceiver | None:
-    opened = sealer.open(token, purpose=UNSUBSCRIBE)
-    if opened is None:
+    opened_text = sealer.open(token, purpose=UNSUBSCRIBE)
+    if opened_text is None:
         return None
-    tenant_id, receiver_id = json.loads(opened)
+    tenant_id, receiver_id = json.loads(opened_text)
     return LinkedReceiver(TenantId(tenant_id), UUID(receiver_id))

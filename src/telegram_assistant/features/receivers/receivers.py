@@ -125,7 +125,7 @@ async def find_receiver(receiver_id: UUID, *, stores: TenantStores) -> AlertRece
 
 
 async def confirm_receiver(
-    receiver_id: UUID, typed: str, *, stores: TenantStores, sealer: Sealer
+    receiver_id: UUID, typed_text: str, *, stores: TenantStores, sealer: Sealer
 ) -> AlertReceiver:
     """Raises Rejected if this is not the code of the last message."""
     receiver = await find_receiver(receiver_id, stores=stores)
@@ -134,7 +134,7 @@ async def confirm_receiver(
     code_number = await stores.receivers.take_code_attempt(receiver_id)
     if code_number is None:
         raise Rejected(Reason("receiver_codes_used_up", "too many wrong codes; send a new code"))
-    if not is_code_of(typed, receiver_id, code_number, sealer=sealer):
+    if not is_code_of(typed_text, receiver_id, code_number, sealer=sealer):
         raise Rejected(
             Reason("receiver_code_wrong", "this is not the code from the last message to the receiver")
         )
@@ -158,8 +158,8 @@ async def send_code_again(receiver_id: UUID, *, stores: TenantStores) -> AlertRe
 async def replace_secret(receiver_id: UUID, *, stores: TenantStores, sealer: Sealer) -> CreatedReceiver:
     """Requests are signed with both secrets for a day. Raises Missing if there is no such webhook."""
     secret = new_secret()
-    sealed = sealer.seal(secret, purpose=secret_purpose(receiver_id))
-    if not await stores.receivers.replace_secret(receiver_id, sealed, lifetime=OLD_SECRET_LASTS):
+    sealed_text = sealer.seal(secret, purpose=secret_purpose(receiver_id))
+    if not await stores.receivers.replace_secret(receiver_id, sealed_text, lifetime=OLD_SECRET_LASTS):
         raise Missing(NO_RECEIVER)
     return CreatedReceiver(await find_receiver(receiver_id, stores=stores), secret)
 
@@ -184,10 +184,10 @@ async def replay_receiver(receiver_id: UUID, *, stores: TenantStores, since: dat
 
     Returns how many deliveries that are.
     """
-    replayed = await stores.receivers.replay(receiver_id, since=since)
-    if replayed is None:
+    replayed_count = await stores.receivers.replay(receiver_id, since=since)
+    if replayed_count is None:
         raise Missing(NO_RECEIVER)
-    return replayed
+    return replayed_count
 
 
 async def delete_receiver(receiver_id: UUID, *, stores: TenantStores) -> None:

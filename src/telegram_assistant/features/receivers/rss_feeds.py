@@ -114,16 +114,16 @@ async def create_feed(
     if kind is FeedKind.DIGEST:
         if user_id is None or subject != OWN_DIGESTS:
             raise Missing(NOTHING_TO_LIST)
-        subject, name, owner = (
+        subject, name, owner_id = (
             str(uuid4()),
             translate(Reason("digest_feed_name", "Digests of {person}", person=created_by), language),
             user_id,
         )
     else:
-        name, owner = await _load_name(kind, subject, stores, language), None
+        name, owner_id = await _load_name(kind, subject, stores, language), None
     token = f"feed_{new_token()}"
     address_id = await stores.feed_addresses.create(
-        token, kind, subject, name, created_by=created_by, user_id=owner, language=language
+        token, kind, subject, name, created_by=created_by, user_id=owner_id, language=language
     )
     if address_id is None:
         raise Conflicting(Reason("feeds_too_many", "there are too many feed addresses; revoke one first"))
@@ -282,16 +282,16 @@ def _alert_entry(alert: Alert, post: PostWithAlbum | None, language: str) -> Syn
 
 
 async def _folder(folder: str, stores: TenantStores) -> list[SyndicatedEntry]:
-    channels = [
+    channel_ids = [
         channel.channel_id
         for channel in await stores.followed.channels()
         if channel.folder == folder and channel.active
     ]
-    if not channels:
+    if not channel_ids:
         raise Missing(NOTHING_TO_LIST)
     matches = await stores.words.find(
         (),
-        SearchFilters(channels=tuple(channels), with_ads=True),
+        SearchFilters(channels=tuple(channel_ids), with_ads=True),
         before=SearchPosition(FAR_FUTURE),
         max_rows=ENTRIES,
         budget=PATIENCE,
@@ -312,7 +312,7 @@ async def _search(
     )
     if saved is None:
         raise Missing(NOTHING_TO_LIST)
-    posts: list[PostId] = []
+    post_ids: list[PostId] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await search(
@@ -321,15 +321,15 @@ async def _search(
             stores=stores,
             index=None,
             now=now,
-            limit=ENTRIES - len(posts),
+            limit=ENTRIES - len(post_ids),
             cursor=cursor,
             order=SearchOrder.NEWEST,
         )
-        posts += [result.post_id for result in page.results]
+        post_ids += [result.post_id for result in page.results]
         cursor = page.cursor
-        if cursor is None or len(posts) >= ENTRIES:
+        if cursor is None or len(post_ids) >= ENTRIES:
             break
-    return await _posts(posts, stores)
+    return await _posts(post_ids, stores)
 
 
 async def _stories(stores: TenantStores, now: datetime) -> list[SyndicatedEntry]:

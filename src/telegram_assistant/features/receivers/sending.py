@@ -112,9 +112,13 @@ class SenderTurns:
         async with self._claiming:
             if time.monotonic() < self._quiet_until:
                 return None
-            full = [tenant_id for tenant_id, held in self._held.items() if held >= MAX_SENDERS_PER_TENANT]
+            full_tenant_ids = [
+                tenant_id
+                for tenant_id, held_count in self._held.items()
+                if held_count >= MAX_SENDERS_PER_TENANT
+            ]
             receiver = await sender.deliveries.claim(
-                owner=sender.owner, lease=LEASE, now=now, per_hour=sender.per_hour, except_for=full
+                owner=sender.owner, lease=LEASE, now=now, per_hour=sender.per_hour, except_for=full_tenant_ids
             )
             if receiver is None:
                 self._quiet_until = time.monotonic() + EVERY_SECONDS
@@ -166,58 +170,63 @@ async def send_to_one(
 async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], datetime]) -> bool:
     """Returns False if nothing more is due, or the receiver has not taken it."""
     batch_limit = MAILED_TOGETHER if receiver.kind is ReceiverKind.EMAIL else 1
-    waiting = await sender.deliveries.waiting(
+    waiting_deliveries = await sender.deliveries.waiting(
         receiver, owner=sender.owner, lease=LEASE, now=clock(), per_hour=sender.per_hour, limit=batch_limit
     )
-    if not waiting:
+    if not waiting_deliveries:
         return False
-    batch = _batch(waiting)
-    result = await _attempt(sender, receiver, batch, now=clock())
+    batch_deliveries = _batch(waiting_deliveries)
+    result = await _attempt(sender, receiver, batch_deliveries, now=clock())
     DELIVERIES.labels(receiver.kind, "delivered" if result.trouble is None else "failed").inc()
     if result.trouble is not None:
-        paused = await sender.deliveries.record_failure(receiver, result, now=clock())
+        is_paused = await sender.deliveries.record_failure(receiver, result, now=clock())
         log.warning(
-            "delivery_failed", receiver_id=str(receiver.receiver_id), code=result.trouble.code, paused=paused
+            "delivery_failed",
+            receiver_id=str(receiver.receiver_id),
+            code=result.trouble.code,
+            paused=is_paused,
         )
         return False
-    await sender.deliveries.mark_delivered(receiver, batch, now=clock())
+    await sender.deliveries.mark_delivered(receiver, batch_deliveries, now=clock())
     return receiver.is_confirmed
 
 
-def _batch(waiting: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
+def _batch(waiting_deliveries: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
     """The deliveries of one mail: a code or digest alone, or alerts of one person up to the next digest."""
 
     def belongs(delivery: Delivery) -> bool:
-        return delivery.alert_id is not None and delivery.user_id == waiting[0].user_id
+        return delivery.alert_id is not None and delivery.user_id == waiting_deliveries[0].user_id
 
-    return tuple(takewhile(belongs, waiting)) or waiting[:1]
+    return tuple(takewhile(belongs, waiting_deliveries)) or waiting_deliveries[:1]
 
 
 async def _attempt(
-    sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime
+    sender: Sender, receiver: DueReceiver, batch_deliveries: tuple[Delivery, ...], *, now: datetime
 ) -> AttemptResult:
-    first_delivery = batch[0]
+    first_delivery = batch_deliveries[0]
     try:
         async with asyncio.timeout(sender.attempt_seconds):
             if first_delivery.code_number is not None:
                 return await _send_code(sender, receiver, first_delivery, first_delivery.code_number, now=now)
             if first_delivery.digest is not None:
                 return await _send_digest(sender, receiver, first_delivery, first_delivery.digest, now=now)
-            return await _send_alerts(sender, receiver, batch, now=now)
+            return await _send_alerts(sender, receiver, batch_deliveries, now=now)
     except TimeoutError:
         return AttemptResult(trouble=silent(sender.attempt_seconds))
 
 
 async def _send_alerts(
-    sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime
+    sender: Sender, receiver: DueReceiver, batch_deliveries: tuple[Delivery, ...], *, now: datetime
 ) -> AttemptResult:
     """An alert that was deleted meanwhile needs no delivery."""
-    stores = sender.tenant(receiver.tenant_id, batch[0].user_id)
-    by_id = await stores.alerts.some([delivery.alert_id for delivery in batch if delivery.alert_id])
-    alerts = [by_id[delivery.alert_id] for delivery in batch if delivery.alert_id in by_id]
+    stores = sender.tenant(receiver.tenant_id, batch_deliveries[0].user_id)
+    by_id = await stores.alerts.some(
+        [delivery.alert_id for delivery in batch_deliveries if delivery.alert_id]
+    )
+    alerts = [by_id[delivery.alert_id] for delivery in batch_deliveries if delivery.alert_id in by_id]
     if not alerts:
         return DELIVERED
-    first_delivery = batch[0]
+    first_delivery = batch_deliveries[0]
     if receiver.kind is ReceiverKind.EMAIL:
         letter = letter_of_alerts(
             alerts,
@@ -242,8 +251,8 @@ async def _send_digest(
     now: datetime,
 ) -> AttemptResult:
     own = sender.person(receiver.tenant_id, delivered_digest.user_id).digests
-    stored = await own.find(delivered_digest.digest_id)
-    if stored is None:
+    stored_digest = await own.find(delivered_digest.digest_id)
+    if stored_digest is None:
         return DELIVERED
     tenant_url = sender.mailer.address_of(receiver.tenant)
     if receiver.kind is ReceiverKind.EMAIL:
@@ -251,19 +260,19 @@ async def _send_digest(
             tenant_url=tenant_url, language=receiver.language, zone=ZoneInfo((await own.plan()).zone)
         )
         letter = letter_of_digest(
-            stored,
+            stored_digest,
             letter_id=delivery.delivery_id,
             reader=reader,
             unsubscribe_url=unsubscribe_url(sender, receiver),
         )
         return await _mail(sender, receiver, letter, now=now)
     data = digest_response(
-        stored.digest,
-        digest_id=stored.digest_id,
+        stored_digest.digest,
+        digest_id=stored_digest.digest_id,
         tenant_url=tenant_url,
         say=lambda reason: translate(reason, receiver.language),
     )
-    body = webhook_body(MessageType.DIGEST_READY, stored.made_at, data)
+    body = webhook_body(MessageType.DIGEST_READY, stored_digest.made_at, data)
     return await _post(sender, receiver, delivery, body, now=now)
 
 
@@ -284,13 +293,13 @@ async def _send_code(
 ) -> AttemptResult:
     code = code_of(receiver.receiver_id, code_number, sealer=sender.sealer)
     if receiver.kind is ReceiverKind.EMAIL:
-        linked = LinkedReceiver(receiver.tenant_id, receiver.receiver_id, code_number)
+        link = LinkedReceiver(receiver.tenant_id, receiver.receiver_id, code_number)
         letter = letter_of_code(
             code,
             letter_id=delivery.delivery_id,
             installation=sender.mailer.base_url,
             confirm_url=(
-                f"{sender.mailer.base_url}/confirm/{confirm_token(linked, sealer=sender.sealer, now=now)}"
+                f"{sender.mailer.base_url}/confirm/{confirm_token(link, sealer=sender.sealer, now=now)}"
             ),
             language=receiver.language,
             written_at=delivery.created_at,
@@ -326,8 +335,10 @@ async def _post(
     reads_answer: bool = False,
 ) -> AttemptResult:
     purpose = secret_purpose(receiver.receiver_id)
-    opened = [sender.sealer.open(sealed, purpose=purpose) for sealed in receiver.sealed_secrets]
-    active_secrets = [secret for secret in opened if secret is not None]
+    opened_secrets = [
+        sender.sealer.open(sealed_text, purpose=purpose) for sealed_text in receiver.sealed_secrets
+    ]
+    active_secrets = [secret for secret in opened_secrets if secret is not None]
     if not active_secrets:
         return AttemptResult(trouble=NO_SECRET, is_gone=True)
     return await sender.webhooks.send(

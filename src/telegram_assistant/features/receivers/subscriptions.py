@@ -24,43 +24,54 @@ type TenantOf = Callable[[TenantId], TenantStores]
 
 def read_confirm_link(token: str, *, sealer: Sealer, now: datetime) -> LinkedReceiver:
     """Raises Missing for a link that we have not made, or that is too old."""
-    linked = read_confirm_token(token, sealer=sealer, now=now)
-    if linked is None:
+    linked_receiver = read_confirm_token(token, sealer=sealer, now=now)
+    if linked_receiver is None:
         raise Missing(LINK_UNUSABLE)
-    return linked
+    return linked_receiver
 
 
 def read_unsubscribe_link(token: str, *, sealer: Sealer) -> LinkedReceiver:
     """Raises Missing for a link that we have not made."""
-    linked = read_unsubscribe_token(token, sealer=sealer)
-    if linked is None:
+    linked_receiver = read_unsubscribe_token(token, sealer=sealer)
+    if linked_receiver is None:
         raise Missing(LINK_UNUSABLE)
-    return linked
+    return linked_receiver
 
 
-async def confirm(linked: LinkedReceiver, *, tenant: TenantOf) -> None:
+async def confirm(linked_receiver: LinkedReceiver, *, tenant: TenantOf) -> None:
     """Raises Missing if a newer code was sent meanwhile, or the receiver is gone.
 
     A second click changes nothing.
     """
-    receivers = tenant(linked.tenant_id).receivers
-    if await receivers.confirm(linked.receiver_id, linked.code_number):
+    receivers = tenant(linked_receiver.tenant_id).receivers
+    if await receivers.confirm(linked_receiver.receiver_id, linked_receiver.code_number):
         return
-    current = {receiver.receiver_id: receiver for receiver in await receivers.all()}.get(linked.receiver_id)
-    if current is None or current.confirmed_at is None or current.code_number != linked.code_number:
+    current_receiver = {receiver.receiver_id: receiver for receiver in await receivers.all()}.get(
+        linked_receiver.receiver_id
+    )
+    if (
+        current_receiver is None
+        or current_receiver.confirmed_at is None
+        or current_receiver.code_number != linked_receiver.code_number
+    ):
         raise Missing(LINK_UNUSABLE)
 
 
-async def unsubscribe(linked: LinkedReceiver, *, tenant: TenantOf) -> None:
+async def unsubscribe(linked_receiver: LinkedReceiver, *, tenant: TenantOf) -> None:
     """Raises Missing if the receiver is gone; then nothing is sent to it either.
 
     A second click changes nothing.
     """
-    if await tenant(linked.tenant_id).receivers.unsubscribe(linked.receiver_id, HAS_UNSUBSCRIBED) is None:
+    if (
+        await tenant(linked_receiver.tenant_id).receivers.unsubscribe(
+            linked_receiver.receiver_id, HAS_UNSUBSCRIBED
+        )
+        is None
+    ):
         raise Missing(LINK_UNUSABLE)
 
 
-async def subscribe_again(linked: LinkedReceiver, *, tenant: TenantOf) -> None:
+async def subscribe_again(linked_receiver: LinkedReceiver, *, tenant: TenantOf) -> None:
     """Raises Missing if the tenant has deleted the receiver."""
-    if not await tenant(linked.tenant_id).receivers.subscribe_again(linked.receiver_id):
+    if not await tenant(linked_receiver.tenant_id).receivers.subscribe_again(linked_receiver.receiver_id):
         raise Missing(LINK_UNUSABLE)

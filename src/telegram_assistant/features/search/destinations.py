@@ -22,8 +22,8 @@ class Destinations:
     tags: tuple[str, ...]
 
 
-async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations:
-    words = typed.casefold().removeprefix("@").split()
+async def find_destinations(typed_text: str, *, stores: TenantStores) -> Destinations:
+    words = typed_text.casefold().removeprefix("@").split()
 
     def fits(*names: str | None) -> bool:
         name = " ".join(name for name in names if name).casefold()
@@ -32,16 +32,18 @@ async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations
     everything, searches, vocabulary = await asyncio.gather(
         stores.followed.channels(), stores.saved_searches.all(), stores.tag_use.vocabulary()
     )
-    followed = [channel for channel in everything if channel.active]
+    followed_channels = [channel for channel in everything if channel.active]
     return Destinations(
         channels=tuple(
             sorted(
-                (channel for channel in followed if fits(channel.title, channel.username)),
+                (channel for channel in followed_channels if fits(channel.title, channel.username)),
                 key=lambda channel: channel.title.casefold(),
             )
         )[:MAX_OF_EACH],
         folders=tuple(
-            sorted({channel.folder for channel in followed if channel.folder and fits(channel.folder)})
+            sorted(
+                {channel.folder for channel in followed_channels if channel.folder and fits(channel.folder)}
+            )
         )[:MAX_OF_EACH],
         searches=tuple(search for search in searches if fits(search.name, search.query))[:MAX_OF_EACH],
         tags=tuple(entry.tag for entry in vocabulary if words and not entry.is_retired and fits(entry.tag))[

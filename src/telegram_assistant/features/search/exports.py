@@ -48,7 +48,7 @@ class ExportedSearch:
 
 
 async def export_search(
-    typed: str,
+    typed_text: str,
     *,
     tenant_id: TenantId,
     stores: TenantStores,
@@ -59,7 +59,7 @@ async def export_search(
 ) -> ExportedSearch:
     """Returns at most MAX_EXPORTED posts. Raises Rejected if the query is not valid."""
     page = await search(
-        typed,
+        typed_text,
         tenant_id=tenant_id,
         stores=stores,
         index=index,
@@ -72,10 +72,10 @@ async def export_search(
     return ExportedSearch(page.query, page.results, page.cursor is None)
 
 
-def write_file(exported: ExportedSearch, kind: SearchFileFormat, zone: tzinfo) -> str:
-    rows = [_row(result, zone) for result in exported.results]
+def write_file(exported_search: ExportedSearch, kind: SearchFileFormat, zone: tzinfo) -> str:
+    rows = [_row(result, zone) for result in exported_search.results]
     if kind is SearchFileFormat.JSON:
-        content = {"query": exported.query, "is_complete": exported.is_complete, "posts": rows}
+        content = {"query": exported_search.query, "is_complete": exported_search.is_complete, "posts": rows}
         return json.dumps(content, ensure_ascii=False, indent=1)
     return write_csv(COLUMNS, [[_text_of(row[column]) for column in COLUMNS] for row in rows])
 
@@ -92,7 +92,7 @@ def _row(result: SearchResult, zone: tzinfo) -> dict[str, object]:
         "tags": list(result.tags),
         "is_edited": result.is_edited,
         "deleted_at": deleted_at.astimezone(zone).isoformat() if deleted_at else None,
-        "copies": [str(copy) for copy in result.copies],
+        "copies": [str(copy_post_id) for copy_post_id in result.copies],
         "post_id": str(result.post_id),
     }
 

@@ -33,7 +33,7 @@ async def find_matches(
     before = after or SearchPosition(until)
     if request.query.is_deleted:
         return await _find_deleted(request, before)
-    by_words, (near_posts, words_only) = await asyncio.gather(
+    by_words, (near_post_ids, words_only) = await asyncio.gather(
         find_by_words(request.query, request.limits, before=before, words=request.stores.words),
         nearest_posts(
             request.query,
@@ -46,51 +46,60 @@ async def find_matches(
         ),
     )
     if request.query.is_edited:
-        edited = await _keep_edited(request, (*by_words.ranked, *near_posts))
+        edited_post_ids = await _keep_edited(request, (*by_words.ranked, *near_post_ids))
         by_words = replace(
-            by_words, ranked=tuple(post_id for post_id in by_words.ranked if post_id in edited)
+            by_words, ranked=tuple(post_id for post_id in by_words.ranked if post_id in edited_post_ids)
         ).without_unranked()
-        near_posts = [post_id for post_id in near_posts if post_id in edited]
+        near_post_ids = [post_id for post_id in near_post_ids if post_id in edited_post_ids]
     if request.order is SearchOrder.NEWEST:
-        ranked, near_posts = await _order_by_time(request, by_words, near_posts, is_first=after is None)
+        ranked_post_ids, near_post_ids = await _order_by_time(
+            request, by_words, near_post_ids, is_first=after is None
+        )
     elif after is None:
-        ranked = fuse_rankings(by_words.ranked, near_posts)
+        ranked_post_ids = fuse_rankings(by_words.ranked, near_post_ids)
     else:  # the nearest were ranked with the newest matches, on the pages before
-        earlier = set(near_posts)
-        ranked, near_posts = [post_id for post_id in by_words.ranked if post_id not in earlier], ()
+        earlier_post_ids = set(near_post_ids)
+        ranked_post_ids, near_post_ids = (
+            [post_id for post_id in by_words.ranked if post_id not in earlier_post_ids],
+            (),
+        )
     back_to = by_words.continues_at
     return RankedMatches(
-        ranked=ranked,
+        ranked=ranked_post_ids,
         by_words=by_words,
-        near_posts=near_posts,
+        near_posts=near_post_ids,
         words_only=words_only,
         searched_back_to=back_to.posted_at if back_to else None,
     )
 
 
 async def _find_deleted(request: TenantSearch, before: SearchPosition) -> RankedMatches:
-    deleted = await request.stores.changed_posts.find_deleted(
+    deleted_matches = await request.stores.changed_posts.find_deleted(
         request.query.words, request.limits, before=before
     )
-    matches = {match.post_id: match for match in deleted.matches}
+    matches = {match.post_id: match for match in deleted_matches.matches}
     by_words = WordMatches(
         query=request.query,
         ranked=tuple(matches),
         matches=matches,
-        continues_at=deleted.continues_at,
+        continues_at=deleted_matches.continues_at,
         complete=frozenset(matches),
     )
-    ranked = by_words.ranked
+    ranked_post_ids = by_words.ranked
     if request.query.is_edited:
-        edited = await _keep_edited(request, ranked)
+        edited_post_ids = await _keep_edited(request, ranked_post_ids)
         by_words = replace(
-            by_words, ranked=tuple(post_id for post_id in ranked if post_id in edited)
+            by_words, ranked=tuple(post_id for post_id in ranked_post_ids if post_id in edited_post_ids)
         ).without_unranked()
-        ranked = by_words.ranked
+        ranked_post_ids = by_words.ranked
     if request.order is SearchOrder.BEST:
-        ranked = tuple(sorted(ranked, key=lambda post_id: -matches[post_id].rank))
-    back_to = deleted.continues_at.posted_at if deleted.continues_at else deleted.searched_back_to
-    return RankedMatches(ranked=ranked, by_words=by_words, searched_back_to=back_to)
+        ranked_post_ids = tuple(sorted(ranked_post_ids, key=lambda post_id: -matches[post_id].rank))
+    back_to = (
+        deleted_matches.continues_at.posted_at
+        if deleted_matches.continues_at
+        else deleted_matches.searched_back_to
+    )
+    return RankedMatches(ranked=ranked_post_ids, by_words=by_words, searched_back_to=back_to)
 
 
 async def _keep_edited(request: TenantSearch, post_ids: Sequence[PostId]) -> frozenset[PostId]:
@@ -98,7 +107,7 @@ async def _keep_edited(request: TenantSearch, post_ids: Sequence[PostId]) -> fro
 
 
 async def _order_by_time(
-    request: TenantSearch, by_words: WordMatches, near_posts: Sequence[PostId], *, is_first: bool
+    request: TenantSearch, by_words: WordMatches, near_post_ids: Sequence[PostId], *, is_first: bool
 ) -> tuple[Sequence[PostId], Sequence[PostId]]:
     """Posts with all words, then those with some of them, then those found by meaning alone, each newest
     first.
@@ -107,7 +116,7 @@ async def _order_by_time(
     posts.
     """
     matches = by_words.matches
-    ranked = sorted(
+    ranked_post_ids = sorted(
         by_words.ranked,
         key=lambda post_id: (
             post_id not in by_words.complete,
@@ -115,9 +124,9 @@ async def _order_by_time(
             post_id,
         ),
     )
-    if not is_first or by_words.continues_at is not None or not near_posts:
-        return ranked, ()
-    posts_by_meaning_only = [post_id for post_id in near_posts if post_id not in matches]
+    if not is_first or by_words.continues_at is not None or not near_post_ids:
+        return ranked_post_ids, ()
+    posts_by_meaning_only = [post_id for post_id in near_post_ids if post_id not in matches]
     posts = (await request.stores.words.load(posts_by_meaning_only)).posts if posts_by_meaning_only else {}
     newest = sorted(posts, key=lambda post_id: (-posts[post_id].post.posted_at.timestamp(), post_id))
-    return [*ranked, *newest], near_posts
+    return [*ranked_post_ids, *newest], near_post_ids

@@ -98,7 +98,7 @@ async def nearest_posts(
     nearest = await find_nearest(
         query.meaning,
         limits,
-        followed=scope.in_force,
+        policies_in_force=scope.in_force,
         until=until,
         nearness=OF_SEARCH,
         tenant_id=tenant_id,
@@ -114,7 +114,7 @@ async def find_nearest(
     meaning: str,
     limits: SearchFilters,
     *,
-    followed: PoliciesInForce,
+    policies_in_force: PoliciesInForce,
     until: datetime,
     nearness: Nearness,
     tenant_id: TenantId,
@@ -122,10 +122,10 @@ async def find_nearest(
     patience_seconds: float,
 ) -> tuple[PostId, ...] | WordsOnly:
     """Returns the posts that are near enough, the nearest first; or why they are not known."""
-    reach = _reach(followed, limits.channels)
+    reach = _reach(policies_in_force, limits.channels)
     if not reach.channels:
         return WordsOnly.POLICY
-    sought = VectorQuery(
+    vector_query = VectorQuery(
         reach=reach,
         limit=nearness.limit,
         since=limits.since,
@@ -138,7 +138,7 @@ async def find_nearest(
     )
     try:
         async with asyncio.timeout(patience_seconds):
-            nearest = await index.nearest(meaning, sought, tenant_id=tenant_id)
+            nearest = await index.nearest(meaning, vector_query, tenant_id=tenant_id)
     except TimeoutError:
         return WordsOnly.SLOW
     except Busy:
@@ -148,9 +148,9 @@ async def find_nearest(
     return tuple(hit.post_id for hit in nearest if hit.score >= nearness.min_score)
 
 
-def _reach(followed: PoliciesInForce, channel_ids: Sequence[ChannelId] | None) -> Reach:
+def _reach(policies_in_force: PoliciesInForce, channel_ids: Sequence[ChannelId] | None) -> Reach:
     """Leaves out channels whose policy for this tenant is off: they are not searched by meaning."""
-    policies = followed.policies
+    policies = policies_in_force.policies
     among = (
         policies
         if channel_ids is None
@@ -160,4 +160,4 @@ def _reach(followed: PoliciesInForce, channel_ids: Sequence[ChannelId] | None) -
         policy: frozenset(channel_id for channel_id, in_force in among.items() if in_force is policy)
         for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
     }
-    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=followed.since)
+    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=policies_in_force.since)

@@ -112,26 +112,26 @@ class ResultGroups:
 
     async def add(self, posts: Iterable[StoredPost], stories: Mapping[PostId, VisibleStory]) -> None:
         """`stories` by their posts; posts that are in none of them are grouped by their texts alone."""
-        characters = 0
-        for stored in posts:
-            self._add(stored, stories.get(stored.post.id))
-            characters += min(len(stored.post.text), COMPARED_CHARACTERS)
-            if characters >= CHARACTERS_AT_ONCE:
-                characters = 0
+        character_count = 0
+        for stored_post in posts:
+            self._add(stored_post, stories.get(stored_post.post.id))
+            character_count += min(len(stored_post.post.text), COMPARED_CHARACTERS)
+            if character_count >= CHARACTERS_AT_ONCE:
+                character_count = 0
                 await asyncio.sleep(0)
 
-    def _add(self, stored: StoredPost, story: VisibleStory | None) -> None:
+    def _add(self, stored_post: StoredPost, story: VisibleStory | None) -> None:
         if story is not None and story.story_id in self._by_story:
             return
-        group = ResultGroup(stored, _outline(stored.post.text[:COMPARED_CHARACTERS]), story)
+        group = ResultGroup(stored_post, _outline(stored_post.post.text[:COMPARED_CHARACTERS]), story)
         bucket_groups = self._by_bucket.setdefault(group.outline.bucket, [])
         same_group = next(
             (
                 candidate
                 for candidate in bucket_groups
-                if stored.post.text
+                if stored_post.post.text
                 and self._is_copy(candidate, group)
-                and _have_same_length(candidate.stored, stored)
+                and _have_same_length(candidate.stored, stored_post)
             ),
             None,
         )
@@ -139,7 +139,7 @@ class ResultGroups:
             bucket_groups.append(group)
             self.groups.append(group)
         else:
-            same_group.copies.append(stored.post.id)
+            same_group.copies.append(stored_post.post.id)
         if story is not None and (same_group is None or same_group.story is None):
             target = same_group or group
             target.story = story

@@ -79,6 +79,6 @@ class SearchPage:
         """The differences between the typed query and the search."""
         return (
             *(correction.words for correction in self.mended),
-            *(note_giving_up(typed) for typed in self.gave_up),
+            *(note_giving_up(typed_text) for typed_text in self.gave_up),
             *([self.relaxed.words] if self.relaxed else []),
         )

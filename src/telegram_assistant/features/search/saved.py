@@ -29,8 +29,8 @@ async def save_search(name: str, query: str, *, stores: TenantStores, created_by
             )
         )
     parse_query(query, today=today)
-    saved = await stores.saved_searches.save(tidy_name, query, created_by=created_by)
-    if saved is None:
+    saved_id = await stores.saved_searches.save(tidy_name, query, created_by=created_by)
+    if saved_id is None:
         raise Conflicting(
             Reason(
                 "search_name_taken",
@@ -38,7 +38,7 @@ async def save_search(name: str, query: str, *, stores: TenantStores, created_by
                 "delete one",
             )
         )
-    return saved
+    return saved_id
 
 
 async def keep_search(query: str, *, stores: TenantStores, created_by: str, today: date) -> UUID:

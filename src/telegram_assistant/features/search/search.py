@@ -50,7 +50,7 @@ EMPTY_WINDOWS = 5
 
 
 async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its stores
-    typed: str,
+    typed_text: str,
     *,
     tenant_id: TenantId,
     stores: TenantStores,
@@ -74,7 +74,7 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
 
     Raises Rejected, with what to write instead, if the query is not valid; Busy if PostgreSQL is unavailable.
     """
-    query = parse_query(typed, today=now.astimezone(zone).date())
+    query = parse_query(typed_text, today=now.astimezone(zone).date())
     request = await resolve_search(
         query,
         basis=basis,
@@ -102,49 +102,54 @@ async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchP
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
     outcome = await find_matches(request, after=mark.place, until=newest)
-    matches, ranked, near_posts = outcome.by_words, outcome.ranked, outcome.near_posts
+    matches, ranked_post_ids, near_post_ids = outcome.by_words, outcome.ranked, outcome.near_posts
     matches_by_post = dict(matches.matches)
     if request.scope.tag_names:
         matches_by_post = {
             post_id: replace(match, tags=request.scope.display_tags(match.tags))
             for post_id, match in matches_by_post.items()
         }
-    by_meaning_only = [post_id for post_id in near_posts if post_id not in matches_by_post]
-    reached = mark.offset + limit
+    by_meaning_only = [post_id for post_id in near_post_ids if post_id not in matches_by_post]
+    reached_count = mark.offset + limit
     facets = facets_of(_count_matches(request, matches_by_post.values()))
-    popular = [facet.value for facet in facets.channels]
-    (loaded, groups, is_all), understood = await asyncio.gather(
+    popular_channel_ids = [facet.value for facet in facets.channels]
+    (loaded_results, groups, is_all), understood = await asyncio.gather(
         _load_groups(
-            request, ranked, by_meaning_only, popular, until=mark.as_of + CLOCKS_DIFFER, enough=reached + 1
+            request,
+            ranked_post_ids,
+            by_meaning_only,
+            popular_channel_ids,
+            until=mark.as_of + CLOCKS_DIFFER,
+            enough=reached_count + 1,
         ),
         _load_tags(request, by_meaning_only),
     )
     if by_meaning_only:
         matches_by_post |= {
-            post_id: _as_match(loaded.posts[post_id].post, understood.get(post_id), request.scope)
+            post_id: _as_match(loaded_results.posts[post_id].post, understood.get(post_id), request.scope)
             for post_id in by_meaning_only
-            if post_id in loaded.posts
+            if post_id in loaded_results.posts
         }
         facets = facets_of(_count_matches(request, matches_by_post.values()))
     following: Bookmark | None = None
-    if len(groups) > reached or not is_all:
-        following = replace(mark, offset=reached)
+    if len(groups) > reached_count or not is_all:
+        following = replace(mark, offset=reached_count)
     elif matches.continues_at is not None:
         following = Bookmark(mark.as_of, matches.continues_at)
     named_channels = tuple(
-        replace(channel, name=loaded.channels[channel.value].title)
+        replace(channel, name=loaded_results.channels[channel.value].title)
         for channel in facets.channels
-        if channel.value in loaded.channels
+        if channel.value in loaded_results.channels
     )
     return SearchPage(
         query=str(request.query),
         results=await _build_results(
             request,
-            groups[mark.offset : reached],
-            loaded,
+            groups[mark.offset : reached_count],
+            loaded_results,
             matches_by_post,
             matches,
-            near_posts=set(near_posts),
+            near_posts=set(near_post_ids),
         ),
         facets=replace(facets, channels=named_channels),
         searched_back_to=outcome.searched_back_to,
@@ -158,9 +163,9 @@ async def _page(request: TenantSearch, mark: Bookmark, *, limit: int) -> SearchP
 
 async def _load_groups(
     request: TenantSearch,
-    ranked: Sequence[PostId],
-    beside: Sequence[PostId],
-    popular: Sequence[ChannelId],
+    ranked_post_ids: Sequence[PostId],
+    near_post_ids: Sequence[PostId],
+    popular_channel_ids: Sequence[ChannelId],
     *,
     until: datetime,
     enough: int,
@@ -171,36 +176,41 @@ async def _load_groups(
     Posts of stories that are later than `until` are left out: one that joins two stories would shift the
     pages.
     """
-    loaded, results = Loaded({}, {}), ResultGroups()
+    loaded_results, results = Loaded({}, {}), ResultGroups()
     stories: dict[PostId, VisibleStory] = {}
-    reached, upto = 0, enough + enough // 2
-    strict_words = request.query.strict_words if beside else ""
+    reached_count, upto = 0, enough + enough // 2
+    strict_words = request.query.strict_words if near_post_ids else ""
     while True:
-        missing = [
+        missing_post_ids = [
             post_id
-            for post_id in dict.fromkeys((*ranked[reached:upto], *beside))
-            if post_id not in loaded.posts
+            for post_id in dict.fromkeys((*ranked_post_ids[reached_count:upto], *near_post_ids))
+            if post_id not in loaded_results.posts
         ]
-        if missing or popular:
+        if missing_post_ids or popular_channel_ids:
             more = await request.stores.words.load(
-                missing,
-                channel_ids=popular,
+                missing_post_ids,
+                channel_ids=popular_channel_ids,
                 strict_words=strict_words,
                 stories_until=until if request.by_story else None,
                 with_deleted=request.query.is_deleted,
             )
-            loaded = Loaded(
-                {**loaded.posts, **more.posts},
-                {**loaded.channels, **more.channels},
-                edited=loaded.edited | more.edited,
+            loaded_results = Loaded(
+                {**loaded_results.posts, **more.posts},
+                {**loaded_results.channels, **more.channels},
+                edited=loaded_results.edited | more.edited,
             )
             stories |= _stories_by_post(more.stories)
         await results.add(
-            (loaded.posts[post_id] for post_id in ranked[reached:upto] if post_id in loaded.posts), stories
+            (
+                loaded_results.posts[post_id]
+                for post_id in ranked_post_ids[reached_count:upto]
+                if post_id in loaded_results.posts
+            ),
+            stories,
         )
-        if len(results.groups) >= enough or upto >= len(ranked):
-            return loaded, results.groups, upto >= len(ranked)
-        reached, upto = upto, upto * 3
+        if len(results.groups) >= enough or upto >= len(ranked_post_ids):
+            return loaded_results, results.groups, upto >= len(ranked_post_ids)
+        reached_count, upto = upto, upto * 3
 
 
 def _stories_by_post(material: StoryMaterial | None) -> dict[PostId, VisibleStory]:
@@ -211,12 +221,12 @@ def _stories_by_post(material: StoryMaterial | None) -> dict[PostId, VisibleStor
     }
 
 
-async def _load_tags(request: TenantSearch, beside: Sequence[PostId]) -> Mapping[PostId, Enrichment]:
-    return await request.stores.enrichments.load_best(beside, Kind.TAGS) if beside else {}
+async def _load_tags(request: TenantSearch, near_post_ids: Sequence[PostId]) -> Mapping[PostId, Enrichment]:
+    return await request.stores.enrichments.load_best(near_post_ids, Kind.TAGS) if near_post_ids else {}
 
 
-def _as_match(post: Post, understood: Enrichment | None, scope: SearchScope) -> Match:
-    data = understood.data if understood else {}
+def _as_match(post: Post, understood_enrichment: Enrichment | None, scope: SearchScope) -> Match:
+    data = understood_enrichment.data if understood_enrichment else {}
     tags, kind = data.get("tags"), data.get("kind")
     tag_names = scope.display_tags(map(str, tags)) if isinstance(tags, list) else ()
     return Match(post.id, post.posted_at, 0.0, post.lang, kind if isinstance(kind, str) else None, tag_names)
@@ -236,21 +246,21 @@ def _count_matches(request: TenantSearch, matches: Iterable[Match]) -> Iterator[
 async def _build_results(
     request: TenantSearch,
     groups: Sequence[ResultGroup],
-    loaded: Loaded,
+    loaded_results: Loaded,
     matches_by_post: Mapping[PostId, Match],
     matches: WordMatches,
     *,
     near_posts: AbstractSet[PostId],
 ) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
-    marked = (
+    marked_texts = (
         await request.stores.words.mark_words(texts, matches.query.words)
         if request.with_marks and request.query.meaning and texts
         else texts
     )
-    results, characters = [], 0
-    for group, text in zip(groups, marked, strict=True):
-        post, channel = group.stored.post, loaded.channels[group.stored.post.channel_id]
+    results, character_count = [], 0
+    for group, text in zip(groups, marked_texts, strict=True):
+        post, channel = group.stored.post, loaded_results.channels[group.stored.post.channel_id]
         results.append(
             SearchResult(
                 post_id=post.id,
@@ -267,13 +277,15 @@ async def _build_results(
                 by_meaning=post.id in near_posts,
                 by_names=post.id in matches.related,
                 story=_story(group),
-                is_edited=post.id in loaded.edited,
+                is_edited=post.id in loaded_results.edited,
                 deleted_at=group.stored.deleted_at,
             )
         )
-        characters += len(text)
-        if characters >= CHARACTERS_AT_ONCE:  # the snippet of a text full of marks takes some milliseconds
-            characters = 0
+        character_count += len(text)
+        if (
+            character_count >= CHARACTERS_AT_ONCE
+        ):  # the snippet of a text full of marks takes some milliseconds
+            character_count = 0
             await asyncio.sleep(0)
     return tuple(results)
 

@@ -46,18 +46,20 @@ class Suggestion:
     completion: str
 
 
-async def suggest(typed: str, *, stores: TenantStores) -> tuple[Suggestion, ...]:
+async def suggest(typed_text: str, *, stores: TenantStores) -> tuple[Suggestion, ...]:
     """Completes the last word. After a space, offers the operators."""
-    beginning, _, last = typed.rpartition(" ")
+    beginning, _, last_word = typed_text.rpartition(" ")
     before = f"{beginning} " if beginning else ""
-    endings = await _endings(last.casefold(), stores) if last else list(OPERATORS)
+    endings = await _endings(last_word.casefold(), stores) if last_word else list(OPERATORS)
     return tuple(Suggestion(before + ending, ending) for ending in endings[:MAX_SUGGESTIONS])
 
 
-async def _endings(last: str, stores: TenantStores) -> list[str]:
-    name, colon, value = last.partition(":")
+async def _endings(last_word: str, stores: TenantStores) -> list[str]:
+    name, colon, value = last_word.partition(":")
     if not colon:
-        return [operator for operator in OPERATORS if operator.startswith(last) and operator != last]
+        return [
+            operator for operator in OPERATORS if operator.startswith(last_word) and operator != last_word
+        ]
     if name in {"from", "channel"}:
         return await _channels(value.removeprefix("@"), stores)
     if name == "tag":
@@ -66,10 +68,10 @@ async def _endings(last: str, stores: TenantStores) -> list[str]:
 
 
 async def _channels(value: str, stores: TenantStores) -> list[str]:
-    followed = await stores.followed.channels()
+    followed_channels = await stores.followed.channels()
     return [
         f"from:@{channel.username}"
-        for channel in followed
+        for channel in followed_channels
         if channel.username and value in channel.username.casefold()
     ]
 

@@ -79,11 +79,11 @@ async def resolve_search(
             )
         )
     scope = basis.scope or await stores.words.scope(with_policies=index is not None and bool(query.meaning))
-    channels: tuple[ChannelId, ...] | None = None
+    channel_ids: tuple[ChannelId, ...] | None = None
     if query.channels:
-        channels = await _pick_channels(query.channels, basis, stores)
+        channel_ids = await _pick_channels(query.channels, basis, stores)
     limits = SearchFilters(
-        channels=channels,
+        channels=channel_ids,
         since=_midnight(query.since, zone) if query.since else None,
         languages=query.languages,
         has=query.has,
@@ -112,8 +112,8 @@ async def _pick_channels(
     if basis.channels:
         with suppress(Rejected):
             return tuple(pick(basis.channels, name).channel_id for name in names)
-    followed = await stores.followed.channels()
-    return tuple(pick(followed, name).channel_id for name in names)
+    followed_channels = await stores.followed.channels()
+    return tuple(pick(followed_channels, name).channel_id for name in names)
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:

@@ -116,15 +116,15 @@ async def find_by_words(
     mending_budget: timedelta = MENDING_BUDGET,
 ) -> WordMatches:
     matches = await words.find(search_terms(query), limits, before=before, enough=ENOUGH)
-    mended, gave_up = await _mend(query, matches, words, mending_budget)
-    if mended:
-        for correction in mended:
+    mended_words, gave_up = await _mend(query, matches, words, mending_budget)
+    if mended_words:
+        for correction in mended_words:
             query = _correct_query(query, correction)
         matches = await words.find(search_terms(query), limits, before=before, enough=ENOUGH)
     result = _relax(query, matches)
     return replace(
         await _relate(result, matches, limits, before, words) if result.relaxed else result,
-        mended=mended,
+        mended=mended_words,
         gave_up=gave_up,
     )
 
@@ -149,34 +149,40 @@ async def _mend(
     matched_terms = 0
     for match in matches.partial:
         matched_terms |= match.matched or 0
-    unseen = [
+    unseen_words = [
         term.text
         for term_index, (_, term) in enumerate(query.terms)
         if matches.words & ~matched_terms & 1 << term_index and _LETTERS.fullmatch(term.text)
     ]
-    mended, gave_up = [], []
-    for typed in unseen[:MAX_MENDED]:
+    mended_words, gave_up = [], []
+    for typed_text in unseen_words[:MAX_MENDED]:
         try:
-            meant = await words.mend(typed, budget=budget)
+            meant_text = await words.mend(typed_text, budget=budget)
         except TimeoutError:
-            gave_up.append(typed)
+            gave_up.append(typed_text)
         else:
-            if meant:
-                mended.append(Mended(typed, meant.lower() if typed.islower() else meant))
-    return tuple(mended), tuple(gave_up)
+            if meant_text:
+                mended_words.append(
+                    Mended(typed_text, meant_text.lower() if typed_text.islower() else meant_text)
+                )
+    return tuple(mended_words), tuple(gave_up)
 
 
-def note_giving_up(typed: str) -> Reason:
+def note_giving_up(typed_text: str) -> Reason:
     return Reason(
         "search_gave_up",
         "no post has “{typed}”, and we had no time to look for similar words; search again",
-        typed=typed,
+        typed=typed_text,
     )
 
 
-def _correct_query(query: Query, mended: Mended) -> Query:
+def _correct_query(query: Query, mended_words: Mended) -> Query:
     def correct(term: Term) -> Term:
-        return replace(term, text=mended.meant) if term.text == mended.typed and not term.is_strict else term
+        return (
+            replace(term, text=mended_words.meant)
+            if term.text == mended_words.typed and not term.is_strict
+            else term
+        )
 
     return replace(
         query, alternatives=tuple(tuple(correct(term) for term in terms) for terms in query.alternatives)
@@ -184,30 +190,35 @@ def _correct_query(query: Query, mended: Mended) -> Query:
 
 
 def _relax(query: Query, matches: Matches) -> WordMatches:
-    ranked = sorted(matches.complete, key=lambda match: -match.rank)
-    full = WordMatches(
+    ranked_matches = sorted(matches.complete, key=lambda match: -match.rank)
+    full_matches = WordMatches(
         query=query,
-        ranked=tuple(match.post_id for match in ranked),
+        ranked=tuple(match.post_id for match in ranked_matches),
         matches={match.post_id: match for match in matches.complete},
         continues_at=matches.continues_at,
         complete=frozenset(match.post_id for match in matches.complete),
     )
     count = matches.words.bit_count()
     steps = {Relaxed.ALL_BUT_ONE: count - 1, Relaxed.HALF: (count + 1) // 2, Relaxed.RAREST: 1}
-    for needed in steps.values():
-        partial = [match for match in matches.partial if (match.matched or 0).bit_count() >= needed]
+    for needed_count in steps.values():
+        partial = [match for match in matches.partial if (match.matched or 0).bit_count() >= needed_count]
         if len(partial) >= ENOUGH:
             break
-    if len(full.matches) >= ENOUGH or not {match.post_id for match in partial} - full.matches.keys():
-        return full
+    if (
+        len(full_matches.matches) >= ENOUGH
+        or not {match.post_id for match in partial} - full_matches.matches.keys()
+    ):
+        return full_matches
     fewest = min((match.matched or 0).bit_count() for match in partial)
-    step = next(step for step, needed in steps.items() if fewest >= needed)
-    best = sorted(partial, key=lambda match: (-match.rank, -match.posted_at.timestamp()))
-    rest = tuple(match.post_id for match in best if match.post_id not in full.matches)
+    step = next(step for step, needed_count in steps.items() if fewest >= needed_count)
+    best_matches = sorted(partial, key=lambda match: (-match.rank, -match.posted_at.timestamp()))
+    rest_post_ids = tuple(
+        match.post_id for match in best_matches if match.post_id not in full_matches.matches
+    )
     return replace(
-        full,
-        ranked=full.ranked + rest,
-        matches={**full.matches, **{match.post_id: match for match in partial}},
+        full_matches,
+        ranked=full_matches.ranked + rest_post_ids,
+        matches={**full_matches.matches, **{match.post_id: match for match in partial}},
         relaxed=step,
     )
 
@@ -222,23 +233,25 @@ async def _relate(
         (match for match in matches.partial if match.post_id in matches.texts), key=lambda match: -match.rank
     )
     best_matches = [match for match in best_matches if match.rank >= NEARLY_BEST * best_matches[0].rank]
-    related = _related_terms(best_matches, matches.texts)
+    related_terms = _related_terms(best_matches, matches.texts)
     scores = {match.post_id: match.rank for match in result.matches.values()}
     matches_by_post = dict(result.matches)
-    if related:
-        first_at, last = (
+    if related_terms:
+        first_at, last_at = (
             min(match.posted_at for match in best_matches) - AROUND,
             max(match.posted_at for match in best_matches) + AROUND,
         )
         nearby = replace(limits, since=max(limits.since, first_at) if limits.since else first_at)
-        until = before if before.posted_at <= last else SearchPosition(last)
-        related_matches = await words.find(search_terms(result.query), nearby, before=until, related=related)
+        until = before if before.posted_at <= last_at else SearchPosition(last_at)
+        related_matches = await words.find(
+            search_terms(result.query), nearby, before=until, related_terms=related_terms
+        )
         for nearby_match in related_matches.partial:
             scores[nearby_match.post_id] = nearby_match.rank
             matches_by_post.setdefault(nearby_match.post_id, nearby_match)
     if not best_matches:
         return result
-    full = {match.post_id for match in matches.complete}
+    full_post_ids = {match.post_id for match in matches.complete}
     nearness_by_post = {
         match.post_id: 1
         + NEAR_WEIGHT
@@ -246,17 +259,17 @@ async def _relate(
         / best_matches[0].rank
         for match in matches_by_post.values()
     }
-    ranked = sorted(
+    ranked_post_ids = sorted(
         scores,
         key=lambda score: (
-            score not in full,
+            score not in full_post_ids,
             -scores[score] * nearness_by_post[score],
             -matches_by_post[score].posted_at.timestamp(),
         ),
     )
     return replace(
         result,
-        ranked=tuple(ranked),
+        ranked=tuple(ranked_post_ids),
         matches=matches_by_post,
         related=frozenset(matches_by_post.keys() - result.matches.keys()),
     )
@@ -266,14 +279,14 @@ def _nearness(match: Match, other: Match) -> float:
     return math.exp(-abs((match.posted_at - other.posted_at) / timedelta(days=NEAR_DAYS)))
 
 
-def _related_terms(best: Sequence[Match], texts: Mapping[PostId, str]) -> list[RelatedTerm]:
+def _related_terms(best_matches: Sequence[Match], texts: Mapping[PostId, str]) -> list[RelatedTerm]:
     weights: dict[str, float] = defaultdict(float)
-    for match in best:
+    for match in best_matches:
         text = texts[match.post_id]
         for word in {
             *(f"~{name}" for name in names_in(text)),
             *(number for number in _NUMBER.findall(text) if len(number) > 1),
         }:
-            weights[word] += RELATED_WEIGHT / len(best) * match.rank / best[0].rank
-    chosen = sorted(weights, key=lambda term: (-weights[term], term))[:MAX_RELATED]
-    return [RelatedTerm(term, weights[term]) for term in chosen]
+            weights[word] += RELATED_WEIGHT / len(best_matches) * match.rank / best_matches[0].rank
+    chosen_terms = sorted(weights, key=lambda term: (-weights[term], term))[:MAX_RELATED]
+    return [RelatedTerm(term, weights[term]) for term in chosen_terms]

@@ -35,13 +35,17 @@ async def share_story(
     *,
     stores: TenantStores,
     language: str | None = None,
-    without: Collection[ChannelId] = (),
+    excluded_channel_ids: Collection[ChannelId] = (),
 ) -> SharedContent:
     """The story that a post belongs to: what it says, and all its posts, without those of some channels.
 
     Raises Missing if the post is not visible, or is in no story.
     """
-    return story_content(await story_around(post_id, stores=stores, language=language, without=without))
+    return story_content(
+        await story_around(
+            post_id, stores=stores, language=language, excluded_channel_ids=excluded_channel_ids
+        )
+    )
 
 
 def story_content(full: FullStory) -> SharedContent:
@@ -90,8 +94,8 @@ async def share_post(post_id: PostId, *, stores: TenantStores, revision: int | N
             posts=(source,),
         )
     versions = {
-        described.version.revision: described.version
-        for described in await load_versions(post_id, stores=stores)
+        described_version.version.revision: described_version.version
+        for described_version in await load_versions(post_id, stores=stores)
     }
     if revision not in versions:
         raise Missing(NO_POST)
@@ -106,32 +110,37 @@ async def share_post(post_id: PostId, *, stores: TenantStores, revision: int | N
 
 
 async def share_digest(
-    digest_id: UUID, *, own: PersonStores, without: Collection[ChannelId] = ()
+    digest_id: UUID, *, own: PersonStores, excluded_channel_ids: Collection[ChannelId] = ()
 ) -> SharedContent:
     """A digest of the person, without what their channels no longer show, and without the posts of some
     channels. It is not marked as seen.
 
     Raises Missing if the person has no such digest.
     """
-    stored = await own.digests.find(digest_id)
-    if stored is None:
+    stored_digest = await own.digests.find(digest_id)
+    if stored_digest is None:
         raise Missing(NO_DIGEST)
-    return await digest_content(stored.digest, reading=own.reading, without=without)
+    return await digest_content(
+        stored_digest.digest, reading=own.reading, excluded_channel_ids=excluded_channel_ids
+    )
 
 
 async def digest_content(
-    digest: Digest, *, reading: Reading, without: Collection[ChannelId] = ()
+    digest: Digest, *, reading: Reading, excluded_channel_ids: Collection[ChannelId] = ()
 ) -> SharedContent:
     post_ids = [
-        post_id for story in digest.stories for post_id in story.posts if post_id.channel_id not in without
+        post_id
+        for story in digest.stories
+        for post_id in story.posts
+        if post_id.channel_id not in excluded_channel_ids
     ]
     visible_posts = {post.post_id: post for post in await load_sources(post_ids, reading=reading)}
     sections = [section for story in digest.stories if (section := digest_section(story, visible_posts))]
-    cited = {post_id for section in sections for line in section.lines for post_id in line.posts}
+    cited_post_ids = {post_id for section in sections for line in section.lines for post_id in line.posts}
     return SharedContent(
         title=digest_title(digest),
         sections=tuple(sections),
-        posts=tuple(post for post in visible_posts.values() if post.post_id in cited),
+        posts=tuple(post for post in visible_posts.values() if post.post_id in cited_post_ids),
     )
 
 
@@ -154,9 +163,11 @@ async def answer_content(answer: Answer, *, reading: Reading, language: str) -> 
     visible_ids = {post.post_id for post in sources}
 
     def line_of(sentence: AnswerSentence, label: Reason | None = None) -> SharedLine:
-        posts = tuple(answer.passages[passage_index].post_id for passage_index in sentence.passages)
+        post_ids = tuple(answer.passages[passage_index].post_id for passage_index in sentence.passages)
         return SharedLine(
-            write_dated(sentence, language), tuple(post for post in posts if post in visible_ids), label
+            write_dated(sentence, language),
+            tuple(post_id for post_id in post_ids if post_id in visible_ids),
+            label,
         )
 
     lines = [line_of(sentence) for sentence in answer.sentences]
@@ -215,9 +226,9 @@ def digest_section(story: DigestStory, visible: Mapping[PostId, SourcePost]) -> 
         return None
     texts = [_squeeze(visible[post_id].text) for post_id in story.posts if post_id in visible]
     lines = [
-        SharedLine(sentence.text, cited)
+        SharedLine(sentence.text, cited_post_ids)
         for sentence in story.sentences
-        if (cited := tuple(post_id for post_id in sentence.posts if post_id in visible))
+        if (cited_post_ids := tuple(post_id for post_id in sentence.posts if post_id in visible))
         and (is_whole or _is_said(sentence.text, texts))
     ]
     headline = story.headline if is_whole or _is_said(story.headline, texts) else ""
@@ -253,13 +264,13 @@ def _story_source(post: VisiblePost) -> SourcePost:
 
 
 def _reading_source(post: ReadingPost) -> SourcePost:
-    written = post.stored.post
+    stored_post = post.stored.post
     return SourcePost(
-        post_id=written.id,
+        post_id=stored_post.id,
         channel=post.channel,
-        link=link_to(written.id, post.username),
-        posted_at=written.posted_at,
-        text=written.text,
+        link=link_to(stored_post.id, post.username),
+        posted_at=stored_post.posted_at,
+        text=stored_post.text,
         revision=post.stored.revision,
         deleted_at=post.stored.deleted_at,
         is_private=post.is_private,

@@ -71,8 +71,8 @@ def _document(content: SharedContent, language: str, *, with_proof: bool) -> Doc
     def line_block(line: SharedLine) -> Block:
         label = f"{_capitalize(translate(line.label, language))}: " if line.label else ""
         kind = BlockKind.QUOTE if line.is_quote else BlockKind.ENTRY
-        cited = () if line.is_quote else references(line.posts, line.revision)
-        return block(kind, *([label] if label and not line.is_quote else []), line.text, *cited)
+        reference_spans = () if line.is_quote else references(line.posts, line.revision)
+        return block(kind, *([label] if label and not line.is_quote else []), line.text, *reference_spans)
 
     blocks = [
         block(BlockKind.TITLE, translate(content.title, language, zone=UTC), *references(content.title_posts))

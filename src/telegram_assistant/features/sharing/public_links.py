@@ -121,13 +121,16 @@ async def _load_subject(
     kind: PublicLinkKind, subject: str, *, stores: TenantStores, own: PersonStores, language: str | None
 ) -> SharedContent:
     mutes = await own.choices.mutes()
-    without = frozenset(channel.channel_id for channel in mutes.channels)
+    excluded_channel_ids = frozenset(channel.channel_id for channel in mutes.channels)
     try:
         if kind is PublicLinkKind.DIGEST:
-            content = await share_digest(UUID(subject), own=own, without=without)
+            content = await share_digest(UUID(subject), own=own, excluded_channel_ids=excluded_channel_ids)
         else:
             content = await share_story(
-                PostId.parse(subject), stores=stores, language=language, without=without
+                PostId.parse(subject),
+                stores=stores,
+                language=language,
+                excluded_channel_ids=excluded_channel_ids,
             )
     except ValueError as error:
         raise Missing(NOTHING_TO_SHARE) from error

@@ -98,10 +98,10 @@ async def trend_days(
 
     A trend without a visible post is left out, and so are hidden tags.
     """
-    stored = await stores.keyword_trends.days(since.astimezone(UTC).date())
+    stored_days = await stores.keyword_trends.days(since.astimezone(UTC).date())
     days = [
-        ExplainedDay(day.day, _explain_trends(day.trends, stored.posts, stored.tags, language))
-        for day in stored.days
+        ExplainedDay(day.day, _explain_trends(day.trends, stored_days.posts, stored_days.tags, language))
+        for day in stored_days.days
     ]
     return tuple(day for day in days if day.trends)
 
@@ -121,7 +121,7 @@ async def _trends(
     }
     firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
     posts = await stores.keyword_trends.posts(
-        {post for first_posts in firsts.values() for post in first_posts}
+        {post_id for first_post_ids in firsts.values() for post_id in first_post_ids}
     )
     keyword_counts = [
         count
@@ -138,28 +138,32 @@ async def _trends(
     return _explain_trends(trends, posts, tags, language)
 
 
-def _posts_since(mentions: KeywordMentions, first_week: int, last: int) -> list[PostId]:
-    return [post for hour in range(first_week, last) for post in mentions.posts.get(hour, ())]
+def _posts_since(mentions: KeywordMentions, first_week: int, last_week: int) -> list[PostId]:
+    return [post_id for hour in range(first_week, last_week) for post_id in mentions.posts.get(hour, ())]
 
 
-def _first_of_channels(posts: Sequence[PostId]) -> list[PostId]:
+def _first_of_channels(post_ids: Sequence[PostId]) -> list[PostId]:
     first_by_channel: dict[ChannelId, PostId] = {}
-    for post in posts:
-        first_by_channel.setdefault(post.channel_id, post)
+    for post_id in post_ids:
+        first_by_channel.setdefault(post_id.channel_id, post_id)
     return list(first_by_channel.values())[:MAX_POSTS]
 
 
-def _count_sisters(posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> int:
+def _count_sisters(post_ids: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> int:
     """How many of the channels repeat the voice of their owner."""
-    networks = [network for post in posts if post in texts and (network := texts[post].network) is not None]
-    return len(networks) - len(set(networks))
+    network_ids = [
+        network_id
+        for post_id in post_ids
+        if post_id in texts and (network_id := texts[post_id].network) is not None
+    ]
+    return len(network_ids) - len(set(network_ids))
 
 
-def _is_keyword(keyword: Keyword, posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> bool:
+def _is_keyword(keyword: Keyword, post_ids: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> bool:
     """Words are indexed as names also where they only begin a sentence,
     so most posts have to use one as a name.
     """
-    read_texts = [texts[post].text for post in posts if post in texts][:MAX_READ]
+    read_texts = [texts[post_id].text for post_id in post_ids if post_id in texts][:MAX_READ]
     if keyword.kind is KeywordKind.TAG:
         return bool(read_texts)
     return bool(read_texts) and 2 * sum(keyword.key in names_in(text) for text in read_texts) >= len(
@@ -175,9 +179,9 @@ def _trend(
     firsts: Mapping[Keyword, Sequence[PostId]],
     texts: Mapping[PostId, MentioningPost],
 ) -> KeywordTrend:
-    lead = group[0]
+    lead_keyword = group[0]
     texts_by_keyword = {
-        count.keyword: [texts[post].text for post in firsts[count.keyword] if post in texts]
+        count.keyword: [texts[post_id].text for post_id in firsts[count.keyword] if post_id in texts]
         for count in group
     }
     return KeywordTrend(
@@ -185,12 +189,12 @@ def _trend(
             WrittenKeyword(keyword, _text_of(keyword, keyword_texts))
             for keyword, keyword_texts in texts_by_keyword.items()
         ),
-        channels=lead.channels,
-        mentions=lead.mentions,
-        usual=round(usual_of(lead.before, counts.weeks), 2),
+        channels=lead_keyword.channels,
+        mentions=lead_keyword.mentions,
+        usual=round(usual_of(lead_keyword.before, counts.weeks), 2),
         pace=tuple(mentions.pace.get(hour, 0) for hour in range(hours)),
         usual_pace=tuple(round(mentions.before.get(hour, 0) / counts.weeks, 2) for hour in range(hours)),
-        posts=tuple(firsts[lead.keyword]),
+        posts=tuple(firsts[lead_keyword.keyword]),
     )
 
 
@@ -204,16 +208,16 @@ def _explain_trends(
     tags: TagNames,
     language: str | None,
 ) -> tuple[ExplainedTrend, ...]:
-    explained = []
+    explained_trends = []
     for trend in trends:
         visible_posts = [posts[post] for post in trend.posts if post in posts]
         keywords = [
-            written
+            written_keyword
             for keyword in trend.keywords
-            if (written := _display_keyword(keyword, visible_posts, tags, language))
+            if (written_keyword := _display_keyword(keyword, visible_posts, tags, language))
         ]
         if visible_posts and keywords:
-            explained.append(
+            explained_trends.append(
                 ExplainedTrend(
                     trend,
                     tuple(keywords),
@@ -221,7 +225,7 @@ def _explain_trends(
                     _first_posts(visible_posts, language),
                 )
             )
-    return tuple(explained)
+    return tuple(explained_trends)
 
 
 def _display_keyword(
@@ -240,8 +244,10 @@ def _display_keyword(
 
 
 def _first_posts(posts: Sequence[MentioningPost], language: str | None) -> tuple[TrendPost, ...]:
-    ordered = sorted(posts, key=lambda post: (bool(language) and post.language != language, post.posted_at))
+    ordered_posts = sorted(
+        posts, key=lambda post: (bool(language) and post.language != language, post.posted_at)
+    )
     return tuple(
         TrendPost(post.post_id, post.channel, post.posted_at, first_sentence(post.text))
-        for post in ordered[:MAX_TOLD]
+        for post in ordered_posts[:MAX_TOLD]
     )

@@ -31,10 +31,10 @@ async def mark_story(post_id: PostId, mark: Mark, *, stores: TenantStores, marks
 async def unmark_story(post_id: PostId, mark: Mark, *, stores: TenantStores, marks: PersonStoryMarks) -> None:
     """Takes a mark off the story of this post. Raises Missing if it has none."""
     try:
-        posts = [post.post_id for post in (await visible_story(post_id, stores=stores)).posts]
+        post_ids = [post.post_id for post in (await visible_story(post_id, stores=stores)).posts]
     except Missing:
-        posts = [post_id]
-    if not await marks.remove(posts, mark):
+        post_ids = [post_id]
+    if not await marks.remove(post_ids, mark):
         raise Missing(NOT_MARKED)
 
 
@@ -106,15 +106,15 @@ async def raise_followed(
     as their tenant sees it. Returns how many are new.
     """
     by_tenant: dict[TenantId, list[FollowedStory]] = {}
-    for followed in await followers.list_changed(tenant_id):
-        by_tenant.setdefault(followed.tenant_id, []).append(followed)
-    raised = 0
-    for following, followed_stories in by_tenant.items():
+    for followed_story in await followers.list_changed(tenant_id):
+        by_tenant.setdefault(followed_story.tenant_id, []).append(followed_story)
+    raised_count = 0
+    for following_id, followed_stories in by_tenant.items():
         stories = await visible_stories(
-            [followed.post_id for followed in followed_stories], stores=tenant(following)
+            [followed_story.post_id for followed_story in followed_stories], stores=tenant(following_id)
         )
-        for followed in followed_stories:
-            story = stories.get(followed.post_id)
-            news = story.news_since(followed.followed_at) if story else ()
-            raised += await followers.raise_alerts(followed, news)
-    return raised
+        for followed_story in followed_stories:
+            story = stories.get(followed_story.post_id)
+            news = story.news_since(followed_story.followed_at) if story else ()
+            raised_count += await followers.raise_alerts(followed_story, news)
+    return raised_count

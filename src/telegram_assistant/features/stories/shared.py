@@ -23,9 +23,9 @@ class SharedStory:
     """How long before this post the first one was; zero for the first."""
 
 
-async def shared_stories(posts: Sequence[PostId], *, stores: TenantStores) -> dict[PostId, SharedStory]:
+async def shared_stories(post_ids: Sequence[PostId], *, stores: TenantStores) -> dict[PostId, SharedStory]:
     """The stories of those of these posts that at least two channels tell. One query for all of them."""
-    stories = await visible_stories(posts, stores=stores)
+    stories = await visible_stories(post_ids, stores=stores)
     return {
         post_id: _shared_story_of(post_id, story)
         for post_id, story in stories.items()

@@ -62,7 +62,7 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     mutes: Mutes | None = None,
     language: str | None = None,
     limit: int = 30,
-    candidates: int = MAX_CANDIDATES,
+    candidate_count: int = MAX_CANDIDATES,
     max_age: timedelta = MAX_AGE,
 ) -> StoryList:
     """Stories with news since then, told in this language where a post is in it. A copy is no news.
@@ -72,9 +72,9 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     too, wants more of them.
     """
     left_out = mutes or Mutes()
-    without = [channel.channel_id for channel in left_out.channels]
+    excluded_channel_ids = [channel.channel_id for channel in left_out.channels]
     material = await stores.stories.recent(
-        max(since, now - max_age), folder=folder, without=without, candidates=candidates
+        max(since, now - max_age), folder=folder, without=excluded_channel_ids, candidates=candidate_count
     )
 
     def list_stories() -> tuple[ListedStory, ...]:
@@ -152,12 +152,12 @@ class FullStory:
 
 
 async def visible_story(
-    post_id: PostId, *, stores: TenantStores, without: Collection[ChannelId] = ()
+    post_id: PostId, *, stores: TenantStores, excluded_channel_ids: Collection[ChannelId] = ()
 ) -> VisibleStory:
     """The story that a post belongs to, without the posts of some channels. Raises Missing if the post is not
     visible, or is in no story.
     """
-    material = await stores.stories.around(post_id, without=without)
+    material = await stores.stories.around(post_id, without=excluded_channel_ids)
     story = next(
         (story for story in material.stories() if any(post.post_id == post_id for post in story.posts)), None
     )
@@ -167,22 +167,22 @@ async def visible_story(
 
 
 async def visible_stories(
-    posts: Sequence[PostId], *, stores: TenantStores, with_pictures: bool = False
+    post_ids: Sequence[PostId], *, stores: TenantStores, with_pictures: bool = False
 ) -> dict[PostId, VisibleStory]:
     """The stories of those of these posts that are visible, without earlier texts, and without pictures
     unless they are wanted.
     """
-    if not posts:
+    if not post_ids:
         return {}
-    material = await stores.stories.around_some(posts, with_pictures=with_pictures)
-    wanted_posts = frozenset(posts)
+    material = await stores.stories.around_some(post_ids, with_pictures=with_pictures)
+    wanted_post_ids = frozenset(post_ids)
 
     def find_stories() -> dict[PostId, VisibleStory]:
         return {
             post.post_id: story
             for story in material.stories()
             for post in story.posts
-            if post.post_id in wanted_posts
+            if post.post_id in wanted_post_ids
         }
 
     return await asyncio.to_thread(find_stories)
@@ -219,21 +219,28 @@ async def story_around(
     *,
     stores: TenantStores,
     language: str | None = None,
-    without: Collection[ChannelId] = (),
+    excluded_channel_ids: Collection[ChannelId] = (),
 ) -> FullStory:
     """The story that a post belongs to, in full, without the posts of some channels.
 
     Raises Missing if the post is not visible, or is in no story.
     """
-    story = await visible_story(post_id, stores=stores, without=without)
-    covered, (summary, material, written), pictures = await asyncio.gather(
+    story = await visible_story(post_id, stores=stores, excluded_channel_ids=excluded_channel_ids)
+    channel_coverages, (summary, material, written_summary), pictures = await asyncio.gather(
         stores.coverage_overview.channels(story.channel_ids),
         _summarise_story(story, language, stores),
         _pictures(story, stores),
     )
-    sources = _sources(story, {channel.channel_id: channel for channel in covered})
+    sources = _sources(story, {channel.channel_id: channel for channel in channel_coverages})
     return FullStory(
-        story, tell(story, language=language), summary, material, written, sources, _changes(story), pictures
+        story,
+        tell(story, language=language),
+        summary,
+        material,
+        written_summary,
+        sources,
+        _changes(story),
+        pictures,
     )
 
 
@@ -271,12 +278,12 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
         changes += (
             TextChange(
                 post,
-                earlier.replaced_at,
+                earlier_text.replaced_at,
                 is_deletion=False,
-                pieces=pieces_of(earlier.difference, earlier.text, after),
+                pieces=pieces_of(earlier_text.difference, earlier_text.text, after),
             )
-            for earlier, after in zip(post.earlier, texts[1:], strict=True)
-            if earlier.text != after
+            for earlier_text, after in zip(post.earlier, texts[1:], strict=True)
+            if earlier_text.text != after
         )
     return tuple(sorted(changes, key=lambda change: (change.changed_at, change.post.place)))
 

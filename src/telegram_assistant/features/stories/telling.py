@@ -78,21 +78,24 @@ def _tell_beginning(story: VisibleStory, language: str | None) -> StoryTelling:
     posts.sort(
         key=lambda post: (post.language != language if language else False, story.repeats(post), post.place)
     )
-    for lead in posts[:MAX_TRIED]:
-        sentences = _sentences(lead.own_text[:MAX_LETTERS])
+    for lead_post in posts[:MAX_TRIED]:
+        sentences = _sentences(lead_post.own_text[:MAX_LETTERS])
         if sentences:
-            cited = (
-                lead.post_id,
+            cited_post_ids = (
+                lead_post.post_id,
                 *(
                     post.post_id
                     for post in story.posts
-                    if story.repeats(post) and story.follows[post.post_id].other == lead.post_id
+                    if story.repeats(post) and story.follows[post.post_id].other == lead_post.post_id
                 ),
             )
             headline = _shorten_sentence(sentences[0])
-            rest = sentences[1:] if headline == _bare(sentences[0]) else sentences
+            later_sentences = sentences[1:] if headline == _bare(sentences[0]) else sentences
             return StoryTelling(
-                headline, tuple(CitedSentence(sentence, cited) for sentence in rest[:MAX_SENTENCES])
+                headline,
+                tuple(
+                    CitedSentence(sentence, cited_post_ids) for sentence in later_sentences[:MAX_SENTENCES]
+                ),
             )
     return StoryTelling("", ())
 
@@ -162,9 +165,9 @@ def newest_state_of(story: VisibleStory, summary: StorySummary) -> NewestState |
     if latest is not None and (state_at is None or latest.posted_at >= state_at):
         sentence = CitedSentence(latest.text, latest.posts)
     elif state_at is not None:
-        lead = summary.lead
-        is_new = lead is not None and posts[lead.posts[0]].posted_at >= state_at
-        sentence = lead if lead is not None and is_new else summary.headline
+        lead_sentence = summary.lead
+        is_new = lead_sentence is not None and posts[lead_sentence.posts[0]].posted_at >= state_at
+        sentence = lead_sentence if lead_sentence is not None and is_new else summary.headline
     else:
         return None
     return NewestState(sentence, tuple(posts[post_id] for post_id in sentence.posts))
@@ -184,7 +187,9 @@ def first_sentence(text: str) -> str:
 @lru_cache(MAX_CACHED_TEXTS)
 def _sentences(text: str) -> tuple[str, ...]:
     """Without openings, signatures and links, whoever has posted them."""
-    cleaned = clean_post(
+    cleaned_post = clean_post(
         StoryPost(post_id=NO_POST, channel="", text=text, posted_at=datetime.min.replace(tzinfo=UTC))
     )
-    return (cleaned.headline, *cleaned.sentences) if cleaned.headline else cleaned.sentences
+    return (
+        (cleaned_post.headline, *cleaned_post.sentences) if cleaned_post.headline else cleaned_post.sentences
+    )

@@ -68,8 +68,10 @@ class Meanwhile:
     rising: tuple[ExplainedTrend, ...]
 
     def changes_for(self, mutes: Mutes) -> tuple[DescribedChange, ...]:
-        muted = {channel.channel_id for channel in mutes.channels}
-        return tuple(change for change in self.changes if change.change.channel_id not in muted)[:MAX_CHANGES]
+        muted_channel_ids = {channel.channel_id for channel in mutes.channels}
+        return tuple(change for change in self.changes if change.change.channel_id not in muted_channel_ids)[
+            :MAX_CHANGES
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +156,14 @@ async def read_today(
         unread_alerts(stores=stores),
         next_digest_at(digests=own.digests, now=now),
     )
-    ended = (
+    ended_stories = (
         [story for story in recent.stories if story.new and _has_ended(story, now=now)] if was_away else []
     )
     return Today(
         before_at,
         recent.grouping,
-        tuple(story for story in recent.stories if story not in ended)[:MAX_STORIES],
-        _catch_up(ended, now - before_at, zone) if was_away and before_at else None,
+        tuple(story for story in recent.stories if story not in ended_stories)[:MAX_STORIES],
+        _catch_up(ended_stories, now - before_at, zone) if was_away and before_at else None,
         tally,
         alerts,
         next_at,
@@ -229,8 +231,8 @@ async def next_digest_at(*, digests: PersonDigests, now: datetime) -> datetime |
     return next_moment(plan, zone=ZoneInfo(plan.zone), now=now)
 
 
-def _catch_up(ended: Sequence[ListedStory], absence: timedelta, zone: tzinfo) -> MissedStories:
-    stories = sorted(ended, key=lambda story: story.story.newest_news.posted_at)
+def _catch_up(ended_stories: Sequence[ListedStory], absence: timedelta, zone: tzinfo) -> MissedStories:
+    stories = sorted(ended_stories, key=lambda story: story.story.newest_news.posted_at)
     by_day = groupby(stories, key=lambda story: story.story.newest_news.posted_at.astimezone(zone).date())
     return MissedStories(
         absence.days,

@@ -57,9 +57,9 @@ async def all_trends(
     `live` are the trends of the last hour if they were counted before.
     """
     bursts = await trends_since(since, stores=stores, muted=muted, language=language)
-    current = await trends_now(now, stores=stores, language=language) if live is None else live
+    current_trends = await trends_now(now, stores=stores, language=language) if live is None else live
     days = await trend_days(since, stores=stores, language=language)
-    return Trends(*_attach(bursts, current), days)
+    return Trends(*_attach(bursts, current_trends), days)
 
 
 def _attach(
@@ -73,8 +73,8 @@ def _attach(
         story_index = next(
             (
                 story_index
-                for story_index, story_posts in enumerate(posts)
-                if is_about(frozenset(trend.trend.posts), story_posts)
+                for story_index, story_post_ids in enumerate(posts)
+                if is_about(frozenset(trend.trend.posts), story_post_ids)
             ),
             None,
         )

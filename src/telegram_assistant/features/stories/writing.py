@@ -86,16 +86,16 @@ async def load_materials(
     stories: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores
 ) -> list[SummaryMaterial]:
     """The posts of each story that a provider may read, in the language of its summary. One query for all."""
-    considered = [_in_language(story, summary.language) for story, summary in stories]
+    considered_summaries = [_in_language(story, summary.language) for story, summary in stories]
     sendable = {
         sendable_post.post_id
         for sendable_post in await sendable_posts(
-            [post for posts in considered for post in posts], stores=stores
+            [post for posts in considered_summaries for post in posts], stores=stores
         )
     }
     return [
         SummaryMaterial(summary.language, _choose_posts([post for post in posts if post.post_id in sendable]))
-        for (_, summary), posts in zip(stories, considered, strict=True)
+        for (_, summary), posts in zip(stories, considered_summaries, strict=True)
     ]
 
 
@@ -106,8 +106,8 @@ async def offer_summary(material: SummaryMaterial | None, *, writer: SummaryWrit
     """
     if material is None or not material.posts:
         return None
-    characters = len(prompt(PROMPT).text) + len(material.data)
-    return await writer.questions.offer(characters, max_tokens=MAX_TOKENS, tenant_id=writer.tenant_id)
+    character_count = len(prompt(PROMPT).text) + len(material.data)
+    return await writer.questions.offer(character_count, max_tokens=MAX_TOKENS, tenant_id=writer.tenant_id)
 
 
 async def load_known_summaries(
@@ -130,7 +130,7 @@ async def write_summaries(
     A summary that takes longer than `patience_seconds` is left out.
     """
     known_summaries = await load_known_summaries(materials, stores=stores)
-    missing = (
+    missing_materials = (
         [material for material in materials if material.posts and material.key not in known_summaries]
         if writer.questions.has_writers
         else []
@@ -144,14 +144,14 @@ async def write_summaries(
                 urgency=Urgency.DIGEST,
                 patience_seconds=patience_seconds,
             )
-            for material in missing
+            for material in missing_materials
         )
     )
     return {
         **known_summaries,
         **{
             material.key: writing.written
-            for material, writing in zip(missing, new_summaries, strict=True)
+            for material, writing in zip(missing_materials, new_summaries, strict=True)
             if writing.written is not None
         },
     }
@@ -201,7 +201,7 @@ async def _write(
         return SummaryWriting(None, why_not_written(understood.reason))
     text = WrittenText(cited_posts(material.posts))
     await asyncio.to_thread(list, text.end(understood.value.text))
-    written = WrittenSummary(
+    written_summary = WrittenSummary(
         sentences=tuple(
             CitedSentence(
                 sentence.text, tuple(material.posts[post_index].post_id for post_index in sentence.posts)
@@ -214,12 +214,12 @@ async def _write(
         cost_micro=understood.cost_micro,
         checks=text.checks,
     )
-    await stores.written_summaries.keep(material.key, written)
-    return _writing(written)
+    await stores.written_summaries.keep(material.key, written_summary)
+    return _writing(written_summary)
 
 
-def _writing(written: WrittenSummary) -> SummaryWriting:
-    return SummaryWriting(written, None if written.sentences else UNSUPPORTED)
+def _writing(written_summary: WrittenSummary) -> SummaryWriting:
+    return SummaryWriting(written_summary, None if written_summary.sentences else UNSUPPORTED)
 
 
 def _in_language(story: VisibleStory, language: str) -> list[VisiblePost]:
@@ -244,6 +244,10 @@ def _choose_posts(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
     return tuple(_ends_of([post for post in distinct_posts.values() if post.post_id in chosen_ids], MAX_SENT))
 
 
-def _ends_of(posts: list[VisiblePost], most: int) -> list[VisiblePost]:
+def _ends_of(posts: list[VisiblePost], max_posts: int) -> list[VisiblePost]:
     """The oldest and the newest half."""
-    return posts if len(posts) <= most else [*posts[: most // 2], *posts[-(most - most // 2) :]]
+    return (
+        posts
+        if len(posts) <= max_posts
+        else [*posts[: max_posts // 2], *posts[-(max_posts - max_posts // 2) :]]
+    )

@@ -20,9 +20,9 @@ async def perform_once[T](
     what to store; None: nothing was changed, and the key may be used again. `seconds` is how long the
     change may take.
     """
-    earlier = await idempotency.take(key, request, seconds=seconds)
-    if earlier is not None:
-        return earlier
+    earlier_response = await idempotency.take(key, request, seconds=seconds)
+    if earlier_response is not None:
+        return earlier_response
     try:
         result = await perform()
     except BaseException:

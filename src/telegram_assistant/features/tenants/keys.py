@@ -70,11 +70,11 @@ async def make_key(
         parent = await _parent(maker.key_id, keys=keys)
         ancestors, expires_at = (*parent.ancestors, parent.key_id), _limit_expiry(parent, expires_at)
     secret = new_key()
-    ordered = [scope for scope in KeyScope if scope in scopes]
+    ordered_scopes = [scope for scope in KeyScope if scope in scopes]
     key_draft = NewKey(
         secret=secret,
         name=name,
-        scopes=ordered,
+        scopes=ordered_scopes,
         created_by=maker.actor,
         user_id=maker.user_id,
         expires_at=expires_at,
@@ -161,6 +161,6 @@ async def find_operator(*, directory: KeyDirectory) -> Caller:
     return await directory.operator()
 
 
-async def find_caller(hashed: bytes, *, directory: KeyDirectory) -> Caller | None:
+async def find_caller(hashed_bytes: bytes, *, directory: KeyDirectory) -> Caller | None:
     """The owner of the key with this hash; None if there is none, or it is not valid any more."""
-    return await directory.caller(hashed)
+    return await directory.caller(hashed_bytes)

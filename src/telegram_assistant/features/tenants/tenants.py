@@ -80,10 +80,10 @@ async def create_tenant(name: str, *, tenants: TenantOperations) -> TenantSummar
                 max_letters=MAX_NAME_LETTERS,
             )
         )
-    created = await tenants.create(name)
-    if created is None:
+    created_id = await tenants.create(name)
+    if created_id is None:
         raise Conflicting(Reason("tenant_exists", "a tenant {tenant!r} already exists", tenant=name))
-    return await one_tenant(created, tenants=tenants)
+    return await one_tenant(created_id, tenants=tenants)
 
 
 async def suspend_tenant(

@@ -65,10 +65,10 @@ async def policies(*, stores: TenantStores, limit: int = 1000, after: ChannelId 
     """Returns the policies of followed channels, ordered by id;
     `after` is the last channel of the previous page.
     """
-    consented = (await stores.ai.stance()).consent is not None
+    has_consented = (await stores.ai.stance()).consent is not None
     channel_policies = await stores.ai.policies(limit=limit + 1, after=after)
     page = tuple(
-        PolicyInForce(channel_policy, _in_force(channel_policy, has_consented=consented))
+        PolicyInForce(channel_policy, _in_force(channel_policy, has_consented=has_consented))
         for channel_policy in channel_policies[:limit]
     )
     return PolicyPage(page, channel_policies[limit - 1].channel_id if len(channel_policies) > limit else None)
@@ -84,11 +84,11 @@ async def choose_policy(
     await _require_consent(policy, stores)
     if set(channel_ids) - set(await stores.followed.some(set(channel_ids))):
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
-    chosen = await stores.ai.choose(channel_ids, policy)
-    consented = (await stores.ai.stance()).consent is not None
+    chosen_policies = await stores.ai.choose(channel_ids, policy)
+    has_consented = (await stores.ai.stance()).consent is not None
     return tuple(
-        PolicyInForce(channel_policy, _in_force(channel_policy, has_consented=consented))
-        for channel_policy in chosen
+        PolicyInForce(channel_policy, _in_force(channel_policy, has_consented=has_consented))
+        for channel_policy in chosen_policies
     )
 
 

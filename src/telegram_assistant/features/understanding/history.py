@@ -79,21 +79,21 @@ def current_version() -> ResultVersion:
 
 
 def price_of(
-    outdated: Sequence[Outdated], tags: Iterable[Mapping[str, str]], *, settings: Settings
+    outdated_posts: Sequence[Outdated], tags: Iterable[Mapping[str, str]], *, settings: Settings
 ) -> HistoryPrice:
     """The highest price: one token per character, the whole vocabulary with each post, no duplicate texts.
 
     `tags` are topics by tag, per language.
     """
     prices, model = read_prices(settings.ai.prices), first_chat_model(settings)
-    fixed = len(prompt(TAGGING).text) + max((len(list_by_topic(tag)) for tag in tags), default=0)
+    fixed_count = len(prompt(TAGGING).text) + max((len(list_by_topic(tag)) for tag in tags), default=0)
 
     def micro(channel: Outdated) -> int | None:
-        tokens = Tokens(channel.characters + channel.provider * fixed, channel.provider * TAGS_TOKENS)
+        tokens = Tokens(channel.characters + channel.provider * fixed_count, channel.provider * TAGS_TOKENS)
         return None if model is None else prices.price_of(model.provider, model.name).cost_of(tokens)
 
     return HistoryPrice(
-        tuple(ChannelPrice(channel, micro(channel)) for channel in outdated),
+        tuple(ChannelPrice(channel, micro(channel)) for channel in outdated_posts),
         model.provider if model else None,
         prices.unit,
     )
@@ -107,9 +107,9 @@ async def find_outdated_posts(
 
 
 async def price_outdated_posts(
-    outdated: Sequence[Outdated], *, vocabularies: Vocabularies, settings: Settings
+    outdated_posts: Sequence[Outdated], *, vocabularies: Vocabularies, settings: Settings
 ) -> HistoryPrice:
-    return price_of(outdated, (await vocabularies.current()).tags.values(), settings=settings)
+    return price_of(outdated_posts, (await vocabularies.current()).tags.values(), settings=settings)
 
 
 async def tag_channel_again(
@@ -129,8 +129,8 @@ async def price_history(
     days: int, *, stores: TenantStores, settings: Settings, now: datetime
 ) -> HistoryPrice:
     """The highest price of understanding a tenant's posts of the last days. Nothing is spent."""
-    outdated = await stores.history.list_outdated(current_version(), since=_since(days, now))
-    return price_of(outdated, _by_language(await stores.tag_use.vocabulary()), settings=settings)
+    outdated_posts = await stores.history.list_outdated(current_version(), since=_since(days, now))
+    return price_of(outdated_posts, _by_language(await stores.tag_use.vocabulary()), settings=settings)
 
 
 async def understand_history(
@@ -152,9 +152,9 @@ async def count_saved_posts(
     """How many posts got a provider's answer, and for how many nothing was paid;
     `lines` are what was paid since then. None: no answers.
     """
-    answered = await stores.history.count_answered(since)
-    paid = sum(line.calls for line in lines if line.purpose == TAGGING and line.status == "ok")
-    return SavedPosts(answered, max(0, answered - paid)) if answered else None
+    answered_count = await stores.history.count_answered(since)
+    paid_count = sum(line.calls for line in lines if line.purpose == TAGGING and line.status == "ok")
+    return SavedPosts(answered_count, max(0, answered_count - paid_count)) if answered_count else None
 
 
 def _since(days: int, now: datetime) -> datetime:

@@ -101,14 +101,14 @@ async def try_model(pairs: Sequence[JudgedPair], *, embeddings: Embeddings, mode
     texts = list(dict.fromkeys(text.whole for pair in pairs for text in (pair.first, pair.other)))
     await embeddings.embed(texts[:1], TextKind.DOCUMENT, model=model, timeout_seconds=TIMEOUT_SECONDS)
     vectors: dict[str, Vector] = {}
-    began = time.perf_counter()
+    began_at = time.perf_counter()
     for start in range(0, len(texts), BATCH):
-        batch = texts[start : start + BATCH]
+        batch_texts = texts[start : start + BATCH]
         embedded = await embeddings.embed(
-            batch, TextKind.DOCUMENT, model=model, timeout_seconds=TIMEOUT_SECONDS
+            batch_texts, TextKind.DOCUMENT, model=model, timeout_seconds=TIMEOUT_SECONDS
         )
-        vectors |= zip(batch, embedded.vectors, strict=True)
-    seconds = time.perf_counter() - began
+        vectors |= zip(batch_texts, embedded.vectors, strict=True)
+    seconds = time.perf_counter() - began_at
     judged = [
         (_cosine(vectors[pair.first.whole], vectors[pair.other.whole]), pair.same_story) for pair in pairs
     ]
@@ -139,8 +139,8 @@ def _best_threshold(judged: Sequence[tuple[float, bool]]) -> float:
 
 
 def _figures(decided: Sequence[tuple[bool, bool]]) -> tuple[float, float, float]:
-    hit_count = sum(guess and truth for guess, truth in decided)
-    precision = hit_count / max(1, sum(guess for guess, _ in decided))
+    hit_count = sum(is_guess and truth for is_guess, truth in decided)
+    precision = hit_count / max(1, sum(is_guess for is_guess, _ in decided))
     recall = hit_count / max(1, sum(truth for _, truth in decided))
     return 2 * precision * recall / max(1e-9, precision + recall), precision, recall
 

@@ -80,7 +80,7 @@ async def vocabulary_of_installation(
 
 
 async def choose_tag(
-    tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False
+    tag: str, *, stores: TenantStores, shown_as: str | None = None, is_hidden: bool = False
 ) -> tuple[TenantTag, ...]:
     """Hides or renames a tag, or with neither shows it as it is, in every language that has it. Raises
     Missing if none has it.
@@ -105,16 +105,16 @@ async def choose_tag(
                 tag=tag,
             )
         )
-    names = {key: choice.shown_as for key, choice in (await _choices(stores)).items()} if hidden else {}
-    chosen = [
-        TagChoice(entry.language, entry.tag, name or names.get((entry.language, entry.tag)), hidden)
+    names = {key: choice.shown_as for key, choice in (await _choices(stores)).items()} if is_hidden else {}
+    chosen_choices = [
+        TagChoice(entry.language, entry.tag, name or names.get((entry.language, entry.tag)), is_hidden)
         for entry in entries
     ]
-    for choice in chosen:
+    for choice in chosen_choices:
         await stores.tags.choose(choice)
     return tuple(
-        TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, hidden)
-        for entry, choice in zip(entries, chosen, strict=True)
+        TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, is_hidden)
+        for entry, choice in zip(entries, chosen_choices, strict=True)
     )
 
 
@@ -168,12 +168,12 @@ async def posts_by_tag(
 
     Raises Missing if no tag has this name or it is hidden.
     """
-    tagged = await find_by_tag(name, since=since, stores=stores, limit=limit, before=before)
-    loaded = (await stores.words.load(tagged.posts)).posts
+    tagged_posts = await find_by_tag(name, since=since, stores=stores, limit=limit, before=before)
+    loaded = (await stores.words.load(tagged_posts.posts)).posts
     page = await load_page(
-        [loaded[post] for post in tagged.posts if post in loaded], stores=stores, limit=limit
+        [loaded[post_id] for post_id in tagged_posts.posts if post_id in loaded], stores=stores, limit=limit
     )
-    return replace(page, next=tagged.next)
+    return replace(page, next=tagged_posts.next)
 
 
 async def find_by_tag(
@@ -185,13 +185,13 @@ async def find_by_tag(
     tags = [tag for tag, own_name in names.items() if own_name == name.casefold()]
     if not tags:
         raise Missing(Reason("tag_unknown", "there is no tag {tag!r}", tag=name))
-    places = await _frequent(tags, since=since, stores=stores, limit=limit + 1, before=before)
-    if places is None:
-        places = await stores.tag_use.places(tags, since=since, limit=limit + 1, before=before)
-    page = places[:limit]
+    match_positions = await _frequent(tags, since=since, stores=stores, limit=limit + 1, before=before)
+    if match_positions is None:
+        match_positions = await stores.tag_use.places(tags, since=since, limit=limit + 1, before=before)
+    page = match_positions[:limit]
     return TaggedPosts(
         tuple(PostId(place.channel_id, place.message_id) for place in page),
-        page[-1] if len(places) > limit else None,
+        page[-1] if len(match_positions) > limit else None,
     )
 
 
@@ -207,17 +207,21 @@ async def _frequent(
     position = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
     limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
     met = await stores.words.find((), limits, before=position, max_rows=limit + TIES, budget=WALK_BUDGET)
-    last = min((match.posted_at for match in met.complete), default=FAR_FUTURE)
-    places = [(match.posted_at, match.post_id) for match in met.complete if match.posted_at > last]
+    oldest_posted_at = min((match.posted_at for match in met.complete), default=FAR_FUTURE)
+    match_positions = [
+        (match.posted_at, match.post_id) for match in met.complete if match.posted_at > oldest_posted_at
+    ]
     if before:
-        places = [
+        match_positions = [
             place
-            for place in places
+            for place in match_positions
             if place < (before.posted_at, PostId(before.channel_id, before.message_id))
         ]
-    if len(places) < limit:
+    if len(match_positions) < limit:
         return None
-    return [Cursor(posted_at, *post_id) for posted_at, post_id in sorted(places, reverse=True)[:limit]]
+    return [
+        Cursor(posted_at, *post_id) for posted_at, post_id in sorted(match_positions, reverse=True)[:limit]
+    ]
 
 
 async def _choices(stores: TenantStores) -> dict[tuple[str, str], TagChoice]:

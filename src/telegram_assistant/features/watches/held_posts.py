@@ -65,19 +65,19 @@ async def keep_releasing(
 
 
 async def _release(outbox: Outbox, branches: HeldBranches, held_seconds: float) -> None:
-    posts, count = 0, AT_ONCE
+    post_count, count = 0, AT_ONCE
     while count == AT_ONCE:
         count = await outbox.release_held(
-            ended=branches.ended,
+            ended_branch=branches.ended,
             held_by=branches.held_by,
             waiting=branches.waiting,
             held_seconds=held_seconds,
             limit=AT_ONCE,
         )
-        posts += count
-    if posts:
+        post_count += count
+    if post_count:
         log.warning(
             "posts_matched_without_stories",
-            posts=posts,
+            posts=post_count,
             why=f"the stage stories has held them for {held_seconds:g} s",
         )

@@ -100,12 +100,12 @@ def make_line(alert: Alert) -> InboxLine:
 
 def _place_of_headline(sentences: Sequence[str], words: Sequence[str]) -> int:
     """Of the first sentence with a word of the watch, or that is no opening."""
-    openings = len(sentences) - len(without_openings(list(sentences)))
+    opening_count = len(sentences) - len(without_openings(list(sentences)))
     return next(
         (
             sentence_index
             for sentence_index, text in enumerate(sentences)
-            if (sentence_index >= openings and len(text.split()) >= MIN_WORDS)
+            if (sentence_index >= opening_count and len(text.split()) >= MIN_WORDS)
             or any(_is_meant(word, words) for word in _WORD.findall(text))
         ),
         0,
@@ -118,10 +118,10 @@ def query_words(kind: WatchKind | None, query: str) -> tuple[str, ...]:
     if kind not in {WatchKind.WORDS, WatchKind.MENTION, WatchKind.CHANGES}:
         return ()
     try:
-        parsed = parse_query(query, today=datetime.now(UTC).date())
+        parsed_query = parse_query(query, today=datetime.now(UTC).date())
     except Rejected:
         return ()
-    return tuple(dict.fromkeys(fold(word) for word in _WORD.findall(parsed.meaning)))
+    return tuple(dict.fromkeys(fold(word) for word in _WORD.findall(parsed_query.meaning)))
 
 
 def _fold_lines(alerts: Sequence[Alert], stories: Mapping[PostId, VisibleStory]) -> list[list[Alert]]:
@@ -150,12 +150,12 @@ def _mark(text: str, words: Sequence[str], max_letters: int) -> Snippet:
 
 
 def _is_meant(word: str, words: Sequence[str]) -> bool:
-    folded = fold(word)
+    folded_text = fold(word)
     return any(
-        folded == wanted
+        folded_text == wanted_word
         or (
-            folded[:SAME_BEGINNING] == wanted[:SAME_BEGINNING]
-            and bool(readings_of(folded) & readings_of(wanted))
+            folded_text[:SAME_BEGINNING] == wanted_word[:SAME_BEGINNING]
+            and bool(readings_of(folded_text) & readings_of(wanted_word))
         )
-        for wanted in words
+        for wanted_word in words
     )

@@ -49,19 +49,19 @@ async def raise_meanings(
     """
     if index is None:
         return 0
-    raised = 0
-    for watched in await matching.meanings(tenant_id):
+    raised_count = 0
+    for watched_meaning in await matching.meanings(tenant_id):
         try:
-            conditions = await read_conditions(watched.target, stores=stores, now=now, zone=UTC)
+            conditions = await read_conditions(watched_meaning.target, stores=stores, now=now, zone=UTC)
         except Rejected:  # a channel that it names is not followed any more
             continue
-        since = max(watched.begins_at, now - LOOKING_BACK)
+        since = max(watched_meaning.begins_at, now - LOOKING_BACK)
         nearest_posts = await nearest_since(
             conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now
         )
         if not isinstance(nearest_posts, Reason) and nearest_posts:
-            raised += await matching.raise_found(watched, nearest_posts)
-    return raised
+            raised_count += await matching.raise_found(watched_meaning, nearest_posts)
+    return raised_count
 
 
 async def nearest_since(
@@ -89,7 +89,7 @@ async def nearest_since(
     nearest = await find_nearest(
         query.meaning,
         limits,
-        followed=(await stores.words.scope()).in_force,
+        policies_in_force=(await stores.words.scope()).in_force,
         until=until,
         nearness=OF_WATCH,
         tenant_id=tenant_id,

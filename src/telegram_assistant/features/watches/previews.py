@@ -98,18 +98,22 @@ async def _find(
     previews = stores.watch_previews
     match target.kind:
         case WatchKind.WORDS:
-            previewed: PreviewedAlerts | Reason = await previews.posts(conditions, since=since)
+            previewed_alerts: PreviewedAlerts | Reason = await previews.posts(conditions, since=since)
         case WatchKind.MENTION:
-            previewed = await previews.mentions(conditions, since=since)
+            previewed_alerts = await previews.mentions(conditions, since=since)
         case WatchKind.CHANGES:
-            previewed = await previews.changes(conditions, since=since)
+            previewed_alerts = await previews.changes(conditions, since=since)
         case WatchKind.SILENCE:
-            previewed = await previews.silences(conditions, hours=target.hours or 1, since=since, now=now)
+            previewed_alerts = await previews.silences(
+                conditions, hours=target.hours or 1, since=since, now=now
+            )
         case WatchKind.MEANING:
             near_posts = await nearest_since(
                 conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now
             )
-            previewed = near_posts if isinstance(near_posts, Reason) else await previews.of_posts(near_posts)
+            previewed_alerts = (
+                near_posts if isinstance(near_posts, Reason) else await previews.of_posts(near_posts)
+            )
         case WatchKind.STORY:
-            previewed = await previews.stories(conditions, posts=target.posts or 2, since=since)
-    return previewed
+            previewed_alerts = await previews.stories(conditions, min_posts=target.posts or 2, since=since)
+    return previewed_alerts

@@ -37,8 +37,8 @@ async def read_conditions(
     check_target(target, query)
     channel_ids = None
     if query.channels:
-        followed = await stores.followed.channels()
-        channel_ids = tuple(pick(followed, channel).channel_id for channel in query.channels)
+        followed_channels = await stores.followed.channels()
+        channel_ids = tuple(pick(followed_channels, channel).channel_id for channel in query.channels)
     tags: tuple[str, ...] = ()
     if query.tags:
         tags = (await stores.words.scope()).resolve_tags(query.tags) or (NO_SUCH_TAG,)
@@ -54,9 +54,9 @@ def target_of_search(query: str, *, today: date) -> WatchTarget:
     Days are left out, because a watch looks at what happens from now on. Raises Rejected if the query is not
     valid.
     """
-    parsed = parse_query(query, today=today)
-    is_about_changes = parsed.is_edited or parsed.is_deleted
-    lasting = replace(parsed, since=None, until=None, is_edited=False, is_deleted=False)
+    parsed_query = parse_query(query, today=today)
+    is_about_changes = parsed_query.is_edited or parsed_query.is_deleted
+    lasting = replace(parsed_query, since=None, until=None, is_edited=False, is_deleted=False)
     return WatchTarget(kind=WatchKind.CHANGES if is_about_changes else WatchKind.WORDS, query=str(lasting))
 
 

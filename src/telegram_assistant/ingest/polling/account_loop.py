@@ -142,37 +142,39 @@ class AccountLoop:
         deps = self._deps
         if await deps.pace.refresh(deps.clock()) and self._read:
             self._drop_metrics(await deps.known_channels.find_dropped(deps.account_id, self._read))
-        batch = await deps.schedule.claim(
+        due_channels = await deps.schedule.claim(
             deps.account_id, deps.lease_epoch, most=BATCH, ahead=AHEAD[deps.settings.policy]
         )
-        if batch:
-            await self._poll(batch)
-        return await self._run_backfills(is_idle=not batch) or bool(batch)
+        if due_channels:
+            await self._poll(due_channels)
+        return await self._run_backfills(is_idle=not due_channels) or bool(due_channels)
 
-    async def _poll(self, batch: Sequence[DueChannel]) -> None:
+    async def _poll(self, due_channels: Sequence[DueChannel]) -> None:
         """Poll one channel after the other. Polls without news are completed together."""
         deps = self._deps
-        marks = await deps.marks.high_water([channel.channel_id for channel in batch])
+        marks = await deps.marks.high_water([channel.channel_id for channel in due_channels])
         empties: list[Empty] = []
         raw: list[RawMessages] = []
         read_posts: list[Post] = []
         begun_at, read_count, rest_at = deps.clock(), 0, None
         try:
-            for channel in batch:
+            for channel in due_channels:
                 if self._stopping.is_set():
                     break
                 async with deps.slots:
                     run = self._begin(channel, marks.get(channel.channel_id))
                     read_count += 1
-                    succeeded = await self._follow(run)
-                if succeeded:
+                    has_succeeded = await self._follow(run)
+                if has_succeeded:
                     await self._check_silence(run)
                     await self._schedule_rechecks(run)
                     if not run.completed:
-                        due = await deps.pace.next_poll_at(
+                        next_poll_at = await deps.pace.next_poll_at(
                             channel, channel.rhythm, run.newest_posted_at, deps.clock()
                         )
-                        empties.append(Empty(channel.channel_id, due, channel.is_parked, run.rechecked))
+                        empties.append(
+                            Empty(channel.channel_id, next_poll_at, channel.is_parked, run.rechecked)
+                        )
                     raw += run.raw
                     read_posts += run.read_posts
                 self._credit = min(MAX_CREDIT, self._credit + PAST_PER_POLL)
@@ -182,10 +184,10 @@ class AccountLoop:
         finally:
             if empties:
                 await deps.schedule.complete(deps.account_id, deps.lease_epoch, empties, polled_at=begun_at)
-            if read_count < len(batch):
+            if read_count < len(due_channels):
                 await deps.schedule.put_back(
                     deps.lease_epoch,
-                    [unread.channel_id for unread in batch[read_count:]],
+                    [unread.channel_id for unread in due_channels[read_count:]],
                     at=rest_at or deps.clock(),
                 )
             await save_raw(raw, archive=deps.raw_archive, outage=self._extras_outage)
@@ -214,7 +216,7 @@ class AccountLoop:
         try:
             with collect_waits() as waits:
                 await attempt_run(
-                    run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping
+                    run, poller=deps.poller, attempt_count=deps.settings.attempts, stopping=self._stopping
                 )
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)
@@ -271,7 +273,13 @@ class AccountLoop:
             await self._deps.backfills.look_twice(run.channel.channel_id)
 
     async def _fail(
-        self, run: PollRun, why: Reason, waits: Waits, *, error: Exception | None = None, is_own: bool = False
+        self,
+        run: PollRun,
+        reason: Reason,
+        waits: Waits,
+        *,
+        error: Exception | None = None,
+        is_own: bool = False,
     ) -> None:
         """Record a failed run.
 
@@ -283,24 +291,24 @@ class AccountLoop:
             channel.channel_id,
             channel.lease_epoch,
             failures_before=channel.fail_count,
-            why=why,
+            reason=reason,
             now=deps.clock(),
         )
-        failures, tried_again_at = channel.fail_count + 1, again_at.isoformat()
+        failure_count, tried_again_at = channel.fail_count + 1, again_at.isoformat()
         if is_own:
             log.warning(
                 "run_failed",
                 channel_id=channel.channel_id,
-                why=str(why),
-                failures=failures,
+                why=str(reason),
+                failures=failure_count,
                 tried_again_at=tried_again_at,
             )
         else:
             self._failed_runs.log_failure(
-                why,
+                reason,
                 error=error,
                 channel_id=channel.channel_id,
-                failures=failures,
+                failures=failure_count,
                 tried_again_at=tried_again_at,
             )
 

@@ -85,7 +85,7 @@ class Backfiller:
             return None
         step = Step()
         if not await self._begin(job):
-            await self._backfills.pause(job, posts=0, seconds=LOCKED_SECONDS)
+            await self._backfills.pause(job, post_count=0, seconds=LOCKED_SECONDS)
             return step
         with collect_waits() as waits:
             await self._work(job, step, max_pages)
@@ -115,7 +115,7 @@ class Backfiller:
             await self._read_step(job, step, max_pages)
         except Busy as busy:
             step.busy = busy
-            await self._backfills.pause(job, posts=step.inserted, seconds=busy.retry_after_seconds)
+            await self._backfills.pause(job, post_count=step.inserted, seconds=busy.retry_after_seconds)
         except (LeaseLost, AccountRefused):
             raise
         except AccessLost as error:
@@ -124,7 +124,9 @@ class Backfiller:
             log.exception("backfill_failed", channel_id=job.channel_id)
             await self._fail(job, describe_bug(error))
         else:
-            await (self._finish(job, step) if step.done else self._backfills.pause(job, posts=step.inserted))
+            await (
+                self._finish(job, step) if step.done else self._backfills.pause(job, post_count=step.inserted)
+            )
 
     async def _read_step(self, job: Backfill, step: Step, max_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
@@ -144,38 +146,38 @@ class Backfiller:
         gaps = job.gaps
         while gaps and step.pages < max_pages:
             page = await self._reader.below(_readable(job), MessageId(gaps[0].high + 1))
-            await self._land(job, step, page, below=None)
+            await self._land(job, step, page, below_id=None)
             gaps = subtract_range(gaps, page.proven)
         step.done = not gaps
 
     async def _find_floor(self, job: Backfill, step: Step, since: datetime, floor_id: MessageId) -> None:
         """Find where the wanted history begins. Unproven ids above it are gaps from now on."""
-        last = MessageId(0)
+        last_id = MessageId(0)
         if since >= TELEGRAM_BEGAN:
-            last = await self._reader.last_before(_readable(job), since)
+            last_id = await self._reader.last_before(_readable(job), since)
             step.pages += 1
-        await self._backfills.lower_floor(job, MessageId(last + 1), since)
-        step.done = last + 1 >= floor_id and not job.gaps and job.kind is not BackfillKind.VERIFY
+        await self._backfills.lower_floor(job, MessageId(last_id + 1), since)
+        step.done = last_id + 1 >= floor_id and not job.gaps and job.kind is not BackfillKind.VERIFY
 
     async def _read_again(self, job: Backfill, step: Step, max_pages: int, floor_id: MessageId) -> None:
-        below = job.below
+        below_id = job.below
         while not step.done and step.pages < max_pages:
             asked_at = self._clock()
             page = await (
                 self._reader.newest(_readable(job))
-                if below is None
-                else self._reader.below(_readable(job), below)
+                if below_id is None
+                else self._reader.below(_readable(job), below_id)
             )
             if page.proven is None:
                 step.done = True
                 return
-            observed = ObservedPage(page.posts, asked_at, is_newest=below is None)
-            below = page.proven.low
-            await self._land(job, step, page, below=below, observed=observed)
+            observed_page = ObservedPage(page.posts, asked_at, is_newest=below_id is None)
+            below_id = page.proven.low
+            await self._land(job, step, page, below_id=below_id, observed_page=observed_page)
             step.read_posts += page.posts
             since = job.since if job.kind in LOOKS_BACK else None
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since
-            step.done = too_old or below <= floor_id
+            step.done = too_old or below_id <= floor_id
 
     async def _land(
         self,
@@ -183,11 +185,11 @@ class Backfiller:
         step: Step,
         page: HistoryPage,
         *,
-        below: MessageId | None,
-        observed: ObservedPage | None = None,
+        below_id: MessageId | None,
+        observed_page: ObservedPage | None = None,
     ) -> None:
         now = self._clock()
-        claim = BackfillClaim(job.channel_id, job.backfill_id, job.lease_epoch, below)
+        claim = BackfillClaim(job.channel_id, job.backfill_id, job.lease_epoch, below_id)
         landed = await self._landing.land(
             PostPage(
                 posts=page.posts,
@@ -196,7 +198,7 @@ class Backfiller:
                 lane=Lane.BULK,
                 requested_by=job.requested_by or None,
                 mode=Mode.HISTORICAL,
-                observed=observed,
+                observed=observed_page,
             ),
             claim,
         )
@@ -208,14 +210,14 @@ class Backfiller:
         """Finish a job. The lock is released first, so that no crash leaves it behind for the next job."""
         if _is_backfill(job):
             await self._marks.free_backfill(job.channel_id, self._owner)
-        await self._backfills.finish(job, posts=step.inserted)
+        await self._backfills.finish(job, post_count=step.inserted)
         if _is_backfill(job):
             await self._marks.set_low_water(job.channel_id, self._window_start(job))
             BACKFILL_JOBS.add(job.channel_id, status="completed")
         await self._backfills.look_twice(job.channel_id)
 
-    async def _fail(self, job: Backfill, why: Reason) -> None:
-        is_given_up = await self._backfills.fail(job, why, pause=timedelta(minutes=1) * 2**job.attempts)
+    async def _fail(self, job: Backfill, reason: Reason) -> None:
+        is_given_up = await self._backfills.fail(job, reason, pause=timedelta(minutes=1) * 2**job.attempts)
         if is_given_up and _is_backfill(job):
             await self._marks.free_backfill(job.channel_id, self._owner)
             await self._marks.drop_backfill_job(job.channel_id, self._window_start(job))
@@ -224,7 +226,7 @@ class Backfiller:
             log.warning(
                 "backfill_given_up",
                 channel_id=job.channel_id,
-                why=str(why),
+                why=str(reason),
                 what_to_do="`tga channels coverage` shows it; it is tried again in an hour",
             )
 

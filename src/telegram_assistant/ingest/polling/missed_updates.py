@@ -54,9 +54,11 @@ class CatchUp:
                 await sleep_unless(stopping, busy.retry_after_seconds)
                 continue
             if self.receiver.possible_gaps == possible_gaps:
-                pause = self.every_seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- jitter
+                jitter = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- no secret
                 self.receiver.has_possible_gap.clear()
-                await wait_for_either(self.receiver.has_possible_gap, stopping, seconds=pause)
+                await wait_for_either(
+                    self.receiver.has_possible_gap, stopping, seconds=self.every_seconds * jitter
+                )
 
     async def catch_up(self) -> int:
         """Make all channels with missed updates due.
@@ -68,12 +70,14 @@ class CatchUp:
                 self._seen = await self.states.load_seen_updates(self.account_id) or await load_state(
                     self.client
                 )
-            missed = await load_missed(self._seen, client=self.client, receiver=self.receiver)
+            missed_updates = await load_missed(self._seen, client=self.client, receiver=self.receiver)
             possible_gaps = self.receiver.possible_gaps
-            if missed.channels is None or missed.channels:
-                PUSH_GAPS.labels("away").inc(1 if missed.channels is None else len(missed.channels))
-                await self.hints.make_due(self.account_id, self.lease_epoch, missed.channels)
-            await self.states.save(self.account_id, self.lease_epoch, missed.state)
-            self._seen = missed.state
-            if missed.is_all:
+            if missed_updates.channels is None or missed_updates.channels:
+                PUSH_GAPS.labels("away").inc(
+                    1 if missed_updates.channels is None else len(missed_updates.channels)
+                )
+                await self.hints.make_due(self.account_id, self.lease_epoch, missed_updates.channels)
+            await self.states.save(self.account_id, self.lease_epoch, missed_updates.state)
+            self._seen = missed_updates.state
+            if missed_updates.is_all:
                 return possible_gaps

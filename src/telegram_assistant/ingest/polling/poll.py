@@ -127,11 +127,13 @@ class Poller:
         run.newest_posted_at = channel.newest_posted_at
         if newest.proven is None:
             return
-        edge, floor = await self._edge(run, newest)
-        observed = await self._recheck(run, newest)
-        news = newest.posts if observed is not None else await self._select_news(run, newest.posts, edge)
-        connects = closes(newest.proven, edge)
-        if connects and not news and observed is None and channel.known is not None:
+        edge_id, floor = await self._edge(run, newest)
+        observed_page = await self._recheck(run, newest)
+        news = (
+            newest.posts if observed_page is not None else await self._select_news(run, newest.posts, edge_id)
+        )
+        connects = closes(newest.proven, edge_id)
+        if connects and not news and observed_page is None and channel.known is not None:
             if run.mark is not None:
                 await self._marks.drop_high_water(channel.channel_id)
             return
@@ -139,9 +141,9 @@ class Poller:
             [post.posted_at for post in newest.posts]
             + [posted_at for posted_at in (channel.newest_posted_at,) if posted_at]
         )
-        await self._land(run, newest, news, floor, ends_run=connects, observed=observed)
+        await self._land(run, newest, news, floor, ends_run=connects, observed_page=observed_page)
         if not connects:
-            await self._fill(run, edge, newest.proven)
+            await self._fill(run, edge_id, newest.proven)
         run.completed = True
         await self._marks.drop_high_water(channel.channel_id)
         if run.has_news:
@@ -153,51 +155,55 @@ class Poller:
         """
         assert newest.proven is not None
         assert newest.oldest_at is not None
-        channel, known_ranges, low = run.channel, run.channel.known, newest.proven.low
+        channel, known_ranges, low_id = run.channel, run.channel.known, newest.proven.low
         if known_ranges is None:
             return await self._first_edge(run, newest)
-        connected = known_ranges.meets(newest.proven)
-        if connected and (low == 1 or newest.oldest_at <= self._since(run, MAX_OVERLAP)):
-            return MessageId(low - 1), None
+        is_connected = known_ranges.meets(newest.proven)
+        if is_connected and (low_id == 1 or newest.oldest_at <= self._since(run, MAX_OVERLAP)):
+            return MessageId(low_id - 1), None
         since = self._since(run, await self._silence.overlap(channel.channel_id, run.started_at))
-        if connected and newest.oldest_at <= since:
-            return MessageId(low - 1), None
+        if is_connected and newest.oldest_at <= since:
+            return MessageId(low_id - 1), None
         return known_ranges.edge(await self._silence.last_before(channel.channel_id, since)), None
 
     async def _first_edge(self, run: PollRun, newest: HistoryPage) -> "tuple[MessageId, _Floor]":
         assert newest.proven is not None
         assert newest.oldest_at is not None
-        since, low = self._since(run, MAX_OVERLAP), newest.proven.low
-        if low == 1:
+        since, low_id = self._since(run, MAX_OVERLAP), newest.proven.low
+        if low_id == 1:
             return MessageId(0), _Floor(MessageId(1), EVERYTHING)
         if newest.oldest_at <= since:
-            return MessageId(low - 1), _Floor(low, newest.oldest_at)
-        edge = await self._reader.last_before(_readable(run.channel), since)
-        return edge, _Floor(MessageId(edge + 1), since)
+            return MessageId(low_id - 1), _Floor(low_id, newest.oldest_at)
+        edge_id = await self._reader.last_before(_readable(run.channel), since)
+        return edge_id, _Floor(MessageId(edge_id + 1), since)
 
     async def _recheck(self, run: PollRun, newest: HistoryPage) -> ObservedPage | None:
         """Compare recent posts with the newest page if that is due.
 
         Returns the page if it shows deleted, restored or changed posts.
         """
-        channel, proven = run.channel, newest.proven
-        by_preview = channel.username is not None  # a preview page does not show every post
-        if by_preview or channel.known is None or proven is None or newest.oldest_at is None:
+        channel, proven_range = run.channel, newest.proven
+        is_by_preview = channel.username is not None  # a preview page does not show every post
+        if is_by_preview or channel.known is None or proven_range is None or newest.oldest_at is None:
             return None
         depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
         if depth is not None:
             since = run.started_at - depth
-            reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
+            reaches = proven_range.low <= channel.known.floor_id or newest.oldest_at <= since
             run.rechecked, run.look_back_to = reaches, None if reaches else since
             run.read_posts += newest.posts
         elif not channel.was_asked and not _has_recent_post_without_push(run):
             return None
-        observed = ObservedPage(newest.posts, run.started_at, is_newest=True)
-        return observed if await self._landing.differs(channel.channel_id, proven, observed) else None
+        observed_page = ObservedPage(newest.posts, run.started_at, is_newest=True)
+        return (
+            observed_page
+            if await self._landing.differs(channel.channel_id, proven_range, observed_page)
+            else None
+        )
 
-    async def _select_news(self, run: PollRun, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
+    async def _select_news(self, run: PollRun, posts: Sequence[Post], edge_id: MessageId) -> Sequence[Post]:
         late_ids = await self._late_posts(run, posts)
-        return [post for post in posts if post.message_id in late_ids or _is_news(run, post, edge)]
+        return [post for post in posts if post.message_id in late_ids or _is_news(run, post, edge_id)]
 
     async def _late_posts(self, run: PollRun, posts: Sequence[Post]) -> set[MessageId]:
         """Return recent posts that the last poll did not see although it saw newer ones:
@@ -207,12 +213,16 @@ class Poller:
         if channel.last_polled_at is None:
             return set()
         settled_at = channel.last_polled_at - MAX_OVERLAP
-        young = [
+        young_message_ids = [
             post.message_id
             for post in posts
             if post.posted_at >= settled_at and not is_unread(post.message_id, channel.known)
         ]
-        return set(young) - await self._silence.stored_among(channel.channel_id, young) if young else set()
+        return (
+            set(young_message_ids) - await self._silence.stored_among(channel.channel_id, young_message_ids)
+            if young_message_ids
+            else set()
+        )
 
     def _since(self, run: PollRun, overlap: timedelta) -> datetime:
         window = timedelta(hours=self._settings.historical_hours)
@@ -225,25 +235,25 @@ class Poller:
             window=window,
         )
 
-    async def _fill(self, run: PollRun, edge: MessageId, newest: IdRange) -> None:
+    async def _fill(self, run: PollRun, edge_id: MessageId, newest: IdRange) -> None:
         """Read upward from the edge to the newest page. Each page is landed before the next is read."""
-        while not closes(newest, edge):
+        while not closes(newest, edge_id):
             if self._stopping.is_set():
                 raise Busy(Reason("process_stopping", "the process is stopping; the next run fills the gap"))
-            page = await self._reader.above(_readable(run.channel), edge)
+            page = await self._reader.above(_readable(run.channel), edge_id)
             if page.proven is None:
                 raise Busy(
                     Reason(
                         "nothing_above_message",
                         "Telegram shows nothing after message {message_id}, although there are newer ones",
-                        message_id=edge,
+                        message_id=edge_id,
                     ),
                     retry_after_seconds=60,
                 )
-            last = closes(newest, page.proven.high)
-            await self._land(run, page, page.posts, None, ends_run=last)
-            edge = page.proven.high
-            if not last:
+            is_last = closes(newest, page.proven.high)
+            await self._land(run, page, page.posts, None, ends_run=is_last)
+            edge_id = page.proven.high
+            if not is_last:
                 await self._marks.raise_high_water(
                     run.channel.channel_id, max(post.posted_at for post in page.posts), now=self._clock()
                 )
@@ -256,7 +266,7 @@ class Poller:
         floor: "_Floor | None",
         *,
         ends_run: bool,
-        observed: ObservedPage | None = None,
+        observed_page: ObservedPage | None = None,
     ) -> None:
         channel, now = run.channel, self._clock()
         run.newer_posts += [
@@ -270,7 +280,7 @@ class Poller:
                 floor_id=floor.message_id if floor else None,
                 floor_at=floor.since if floor else None,
                 mode=run.mode,
-                observed=observed,
+                observed=observed_page,
             ),
             Claim(channel.channel_id, channel.lease_epoch, by_preview=channel.username is not None),
             ends=await self._plan_end(run, now) if ends_run else None,
@@ -310,13 +320,13 @@ def _has_recent_post_without_push(run: PollRun) -> bool:
     return not run.channel.joined and newest_at is not None and run.started_at - newest_at <= FRESH
 
 
-def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
+def _is_news(run: PollRun, post: Post, edge_id: MessageId) -> bool:
     """Tell whether the post is unread, in a gap, or edited since the last poll.
 
     Known, unchanged posts are not written again.
     """
     channel = run.channel
-    if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge):
+    if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge_id):
         return True
     if run.mode is Mode.HISTORICAL:
         return True
@@ -330,9 +340,9 @@ def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
 
 
 def _rhythm_after(run: PollRun, now: float) -> Rhythm:
-    posted = sorted(
+    posted_at_times = sorted(
         {post.posted_at.timestamp() for post in run.newer_posts}
     )  # the items of an album count as one post
     if run.channel.rhythm is None:
-        return new_rhythm(posted, now, since=posted[0] if posted else now)
-    return after_posts(run.channel.rhythm, posted, now)
+        return new_rhythm(posted_at_times, now, since=posted_at_times[0] if posted_at_times else now)
+    return after_posts(run.channel.rhythm, posted_at_times, now)

@@ -39,7 +39,7 @@ class PollPacing:
         self._planned_at = now
         plan = await self._schedule.load_plan(self._account_id)
         if plan is not None and self._lateness:
-            trim = adjust_trim(plan.trim, self._lateness, channels=plan.channels)
+            trim = adjust_trim(plan.trim, self._lateness, channel_count=plan.channels)
             await self._schedule.trim_plan(self._account_id, trim)
             plan = replace(plan, trim=trim)
             self._lateness = []
@@ -61,16 +61,16 @@ class PollPacing:
         interval = timedelta(seconds=self._settings.interval_seconds)
         if self._settings.policy is SchedulerPolicy.CLASSIC:
             return now + 2 * interval  # the next tick makes it due; this is the fallback if ticks stop
-        planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
-        if newest_posted_at is None or planned < newest_posted_at + MIN_THRESHOLD:
+        planned_at = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
+        if newest_posted_at is None or planned_at < newest_posted_at + MIN_THRESHOLD:
             if channel.known is not None and (
                 self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels
             ):
                 await self._silence.export_threshold(channel.channel_id, now)
-            return planned
+            return planned_at
         threshold = await self._silence.threshold(channel.channel_id, now, silent_since=newest_posted_at)
         verify_at = newest_posted_at + threshold
-        return verify_at if now < verify_at < planned else planned
+        return verify_at if now < verify_at < planned_at else planned_at
 
     def _wait(self, channel: DueChannel, rhythm: Rhythm, now: datetime) -> timedelta:
         assert self._plan is not None  # the caller has checked

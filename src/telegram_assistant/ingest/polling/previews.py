@@ -115,12 +115,12 @@ class PreviewLoop:
                 await sleep_unless(self._stopping, IDLE_SECONDS)
             self._outage.log_recovery()
         except Busy as busy:
-            pause = min(
+            pause_seconds = min(
                 busy.retry_after_seconds, LOOK_SECONDS
             )  # so the lease is renewed, and health shows the wait
-            self._outage.log_failure(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
+            self._outage.log_failure(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause_seconds))
             self._deps.health.report(PART, State.FAILING, f"{busy}; nothing to do, it continues by itself")
-            await sleep_unless(self._stopping, pause)
+            await sleep_unless(self._stopping, pause_seconds)
 
     async def take(self) -> bool:
         """Take or renew the lease. Returns False if another process holds it."""
@@ -150,25 +150,27 @@ class PreviewLoop:
         deps = self._deps
         if self._read and deps.clock() - self._looked_at > FORGET_AFTER:
             self._looked_at = deps.clock()
-            dropped_channels = await deps.previews.find_dropped(self._read)
-            await deps.marks.forget(list(dropped_channels))
-            self._drop_metrics(dropped_channels)
+            dropped_channel_ids = await deps.previews.find_dropped(self._read)
+            await deps.marks.forget(list(dropped_channel_ids))
+            self._drop_metrics(dropped_channel_ids)
         request = await deps.queue.claim_public()
         if request is not None:
             await self.serve(request)
-        batch = await deps.previews.claim(deps.turns.epoch, most=BATCH)
+        due_channels = await deps.previews.claim(deps.turns.epoch, most=BATCH)
         read_count = 0
         try:
-            for channel in batch:
+            for channel in due_channels:
                 if self._stopping.is_set():
                     break
                 read_count += await self._follow(channel)
         finally:
-            if read_count < len(batch):
+            if read_count < len(due_channels):
                 await deps.schedule.put_back(
-                    deps.turns.epoch, [unread.channel_id for unread in batch[read_count:]], at=deps.clock()
+                    deps.turns.epoch,
+                    [unread.channel_id for unread in due_channels[read_count:]],
+                    at=deps.clock(),
                 )
-        return request is not None or bool(batch)
+        return request is not None or bool(due_channels)
 
     def _drop_metrics(self, channel_ids: Collection[ChannelId]) -> None:
         """Drop the metrics of channels that are no longer read here,
@@ -219,7 +221,7 @@ class PreviewLoop:
         try:
             with collect_waits() as waits:
                 await attempt_run(
-                    run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping
+                    run, poller=deps.poller, attempt_count=deps.settings.attempts, stopping=self._stopping
                 )
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)
@@ -248,10 +250,10 @@ class PreviewLoop:
             self._failed_runs.log_recovery()
             self._record_run(run, run.status, waits)
             if not run.completed:
-                due = await deps.pace.next_poll_at(
+                next_poll_at = await deps.pace.next_poll_at(
                     channel, channel.rhythm, run.newest_posted_at, deps.clock()
                 )
-                empty = Empty(channel.channel_id, due, channel.is_parked)
+                empty = Empty(channel.channel_id, next_poll_at, channel.is_parked)
                 await deps.schedule.complete(NO_ACCOUNT, channel.lease_epoch, [empty], polled_at=now)
             deps.health.report(PART, State.OK, "reads channels that no account can open")
         return True
@@ -260,7 +262,13 @@ class PreviewLoop:
         record_run(run, status, now=self._deps.clock(), waits=waits)
 
     async def _fail(
-        self, run: PollRun, waits: Waits, why: Reason, *, failures_before: int, error: Exception | None = None
+        self,
+        run: PollRun,
+        waits: Waits,
+        reason: Reason,
+        *,
+        failures_before: int,
+        error: Exception | None = None,
     ) -> None:
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
@@ -268,11 +276,11 @@ class PreviewLoop:
             channel.channel_id,
             channel.lease_epoch,
             failures_before=failures_before,
-            why=why,
+            reason=reason,
             now=deps.clock(),
         )
         self._failed_runs.log_failure(
-            why, error=error, channel_id=channel.channel_id, tried_again_at=again_at.isoformat()
+            reason, error=error, channel_id=channel.channel_id, tried_again_at=again_at.isoformat()
         )
 
 
@@ -295,9 +303,9 @@ def _tell_operator(error: UnknownMarkup) -> str:
     )
 
 
-def _ask_an_account(why: Reason) -> Reason:
+def _ask_an_account(reason: Reason) -> Reason:
     return Reason(
         "preview_needs_account",
         "{why}; log an account in, then add the channel again",
-        why=why,
+        why=reason,
     )

@@ -62,19 +62,19 @@ class PushWorker:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Run until `stopping` is set. LeaseLost ends the loop: another process has the account."""
-        unread: set[ChannelId] = set()
+        unread_channel_ids: set[ChannelId] = set()
         kept_at = time.monotonic()
         while not stopping.is_set():
             await wait_for_either(
                 self.receiver.has_updates, stopping, seconds=RAW_SECONDS if self._raw else None
             )
-            unread |= await self.process_updates()
+            unread_channel_ids |= await self.process_updates()
             if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
                 await self.save_raw()
                 kept_at = time.monotonic()
             try:
-                await self._make_due(unread)
-                unread.clear()
+                await self._make_due(unread_channel_ids)
+                unread_channel_ids.clear()
             except Busy as busy:
                 self._outage.log_failure(busy)
                 await sleep_unless(stopping, busy.retry_after_seconds)
@@ -114,10 +114,12 @@ class PushWorker:
         now = self.clock()
         if self._known_at is None or now - self._known_at > KNOWN_FOR:
             self._channels, self._known_at = {}, now
-        unknown = [channel_id for channel_id in channel_ids if channel_id not in self._channels]
-        if unknown:
-            own_channels = await self.hints.load_read_channels(self.account_id, self.lease_epoch, unknown)
-            self._channels |= {channel_id: own_channels.get(channel_id) for channel_id in unknown}
+        unknown_channel_ids = [channel_id for channel_id in channel_ids if channel_id not in self._channels]
+        if unknown_channel_ids:
+            own_channels = await self.hints.load_read_channels(
+                self.account_id, self.lease_epoch, unknown_channel_ids
+            )
+            self._channels |= {channel_id: own_channels.get(channel_id) for channel_id in unknown_channel_ids}
 
     async def _store(self, channel: ReadChannel, updates: ChannelUpdates) -> bool:
         """Land the updates of one channel.
@@ -140,8 +142,8 @@ class PushWorker:
                 if landed.inserted or landed.changed:
                     self._raw += raw_of_pushed(updates, now)
             if updates.deleted_ids:
-                recorded = await self.landing.mark_deleted(claim, updates.deleted_ids, told_at=now)
-                if recorded.doubtful:
+                recorded_deletions = await self.landing.mark_deleted(claim, updates.deleted_ids, told_at=now)
+                if recorded_deletions.doubtful:
                     await self.backfills.look_twice(updates.channel_id)
         except LeaseLost:
             self.lease.check()  # raises if the account is lost, and not only this channel

@@ -31,7 +31,7 @@ class RunStarter:
 
         A mode that somebody requested overrides all others, so it never counts as forced.
         """
-        mode, forced = choose_mode(
+        mode, is_forced = choose_mode(
             self.settings,
             last_parsed_at=channel.last_parsed_at,
             last_polled_at=channel.last_polled_at,
@@ -39,7 +39,7 @@ class RunStarter:
         )
         if channel.asked_mode is not None:
             return PollRun(channel, channel.asked_mode, mark, now)
-        if forced and channel.channel_id not in self._forced:
+        if is_forced and channel.channel_id not in self._forced:
             MODE_FORCED.labels("stale_lpa").inc()
             log.info(
                 "mode_forced",
@@ -48,23 +48,23 @@ class RunStarter:
                 reason="stale_lpa",
                 last_polled_at=str(channel.last_polled_at),
             )
-        (self._forced.add if forced else self._forced.discard)(channel.channel_id)
+        (self._forced.add if is_forced else self._forced.discard)(channel.channel_id)
         return PollRun(channel, mode, mark, now)
 
 
-async def attempt_run(run: PollRun, *, poller: Poller, attempts: int, stopping: asyncio.Event) -> None:
+async def attempt_run(run: PollRun, *, poller: Poller, attempt_count: int, stopping: asyncio.Event) -> None:
     """Run a poll, with retries and growing pauses after transient errors. Only Telegram's errors count as
     retries.
 
     A flood and a full disk outlast all retries, so there are none.
     """
-    for attempt in range(1, attempts + 1):
+    for attempt in range(1, attempt_count + 1):
         try:
             await poller.run(run)
         except (Flooded, NoRoom):
             raise
         except Busy as busy:
-            if attempt == attempts or stopping.is_set():
+            if attempt == attempt_count or stopping.is_set():
                 raise
             if isinstance(busy, Unanswered):
                 PARSER_RETRIES.labels(busy.kind).inc()

@@ -73,31 +73,31 @@ _CHANGES = re.compile(
 _QUOTES = frozenset('«"“')
 
 
-def brings(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> float:
+def brings(wanted_answer: Wanted, question: ParsedText, sentence: ParsedText) -> float:
     """How surely the sentence has what is wanted and says more than the question: 0 not at all,
     1 with a fact, between them with words only.
     """
-    if wanted.kind is WantedKind.CONFIRMATION:
+    if wanted_answer.kind is WantedKind.CONFIRMATION:
         return 1.0
-    return float(_BRINGS[wanted.kind](wanted, question, sentence))
+    return float(_BRINGS[wanted_answer.kind](wanted_answer, question, sentence))
 
 
-def _brings_number(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    if _counts_people(wanted) and _says_opposite(question, sentence):
+def _brings_number(wanted_answer: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    if _counts_people(wanted_answer) and _says_opposite(question, sentence):
         return False
-    if counts_any_people(wanted) and _says_no_fate(question, sentence):
+    if counts_any_people(wanted_answer) and _says_no_fate(question, sentence):
         return False
-    return any(_is_wanted(wanted, number, sentence) for number in _new_numbers(question, sentence))
+    return any(_is_wanted(wanted_answer, number, sentence) for number in _new_numbers(question, sentence))
 
 
-def _counts_people(wanted: Wanted) -> bool:
-    return bool(wanted.nouns & readings_of("человек"))
+def _counts_people(wanted_answer: Wanted) -> bool:
+    return bool(wanted_answer.nouns & readings_of("человек"))
 
 
 def _says_opposite(question: ParsedText, sentence: ParsedText) -> bool:
     """Whether people were killed who are asked about as injured, or the other way round."""
-    missing = [word.readings for word in question.content if not word.readings & sentence.readings]
-    return any(opposites_of(readings) & sentence.readings for readings in missing)
+    missing_readings = [word.readings for word in question.content if not word.readings & sentence.readings]
+    return any(opposites_of(readings) & sentence.readings for readings in missing_readings)
 
 
 def _says_no_fate(question: ParsedText, sentence: ParsedText) -> bool:
@@ -106,16 +106,16 @@ def _says_no_fate(question: ParsedText, sentence: ParsedText) -> bool:
     return bool(fates) and not any(sentence.readings & readings_of_all(words) for words in fates)
 
 
-def _is_wanted(wanted: Wanted, quantity: Quantity, sentence: ParsedText) -> bool:
-    if quantity.value < wanted.at_least or quantity.against is not None:
+def _is_wanted(wanted_answer: Wanted, quantity: Quantity, sentence: ParsedText) -> bool:
+    if quantity.value < wanted_answer.at_least or quantity.against is not None:
         return False
     before = sentence.text[: quantity.start]
-    if _ADDS.search(before) or (wanted.is_level and _CHANGES.search(before)):
+    if _ADDS.search(before) or (wanted_answer.is_level and _CHANGES.search(before)):
         return False
-    if not wanted.nouns or (wanted.may_be_bare and not quantity.noun):
+    if not wanted_answer.nouns or (wanted_answer.may_be_bare and not quantity.noun):
         return True
-    return bool(_counted_readings_of(quantity, sentence) & wanted.nouns) or (
-        _counts_people(wanted) and _COLLECTIVE.match(sentence.text, quantity.start) is not None
+    return bool(_counted_readings_of(quantity, sentence) & wanted_answer.nouns) or (
+        _counts_people(wanted_answer) and _COLLECTIVE.match(sentence.text, quantity.start) is not None
     )
 
 
@@ -154,13 +154,13 @@ def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool
     quantity_spans = [(quantity.start, quantity.end) for quantity in quantities_in(sentence.text).all] + [
         (date.start, date.end) for date in dates_in(sentence.text)
     ]
-    added = {word.start for word in _list_added_words(question, sentence) if not is_verb(word.folded)}
+    added_starts = {word.start for word in _list_added_words(question, sentence) if not is_verb(word.folded)}
     for match in _PLACE.finditer(sentence.text):
         following_words = [word for word in sentence.words if word.start >= match.end()][:PLACE_WORDS]
         if any(start <= match.end() < end for start, end in quantity_spans) or not following_words:
             continue
         if any(
-            word.start in added and not re.search(r"[.,;:!?]", sentence.text[match.end() : word.start])
+            word.start in added_starts and not re.search(r"[.,;:!?]", sentence.text[match.end() : word.start])
             for word in following_words
         ):
             return True
@@ -254,7 +254,7 @@ def _is_asked(word: ParsedWord, question: ParsedText) -> bool:
 
 
 def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
-    dated = [(date.start, date.end) for date in dates_in(sentence.text)]
+    date_spans = [(date.start, date.end) for date in dates_in(sentence.text)]
     names = [
         word
         for word_index, word in enumerate(sentence.words)
@@ -263,7 +263,7 @@ def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
     return [
         word
         for word in names
-        if not _is_asked(word, question) and not any(start <= word.start < end for start, end in dated)
+        if not _is_asked(word, question) and not any(start <= word.start < end for start, end in date_spans)
     ]
 
 

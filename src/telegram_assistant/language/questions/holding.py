@@ -114,7 +114,7 @@ def tells_of(question: str, words: Sequence[ParsedWord], sentence: ParsedText) -
 
 
 def has_subject(
-    question: ParsedText, names: Sequence[ParsedWord], sentence: ParsedText, *, places: frozenset[str]
+    question: ParsedText, names: Sequence[ParsedWord], sentence: ParsedText, *, place_names: frozenset[str]
 ) -> bool:
     """Whether the names that act in the question also act in the sentence: Putin does not die where the cat
     that he gave away does.
@@ -122,7 +122,7 @@ def has_subject(
     subjects = [
         name
         for name in names
-        if name.folded not in places
+        if name.folded not in place_names
         and any(
             word.start == name.start and _may_act(question, word_index)
             for word_index, word in _list_names(question)

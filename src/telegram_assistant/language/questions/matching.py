@@ -134,10 +134,10 @@ class PostMatch:
 
 @lru_cache(maxsize=1_000)
 def parse_question(text: str) -> ParsedQuestion:
-    parsed = parse_text(text)
+    parsed_text = parse_text(text)
     content = [
         word
-        for word in parsed.words
+        for word in parsed_text.words
         if word.is_content
         and (not _is_asking(word) or _is_currency(word, text))
         and not _is_source(word, text)
@@ -147,33 +147,33 @@ def parse_question(text: str) -> ParsedQuestion:
         for word in content
         if word.is_capitalised and (not word.begins or may_be_name(word.text) or _is_quoted(word, text))
     ]
-    others = {word.folded: word for word in content if word not in names}
+    other_words = {word.folded: word for word in content if word not in names}
     return ParsedQuestion(
         text,
         tuple({key_of(word.text) or word.folded: word for word in names}.values()),
-        tuple(others.values()),
+        tuple(other_words.values()),
         frozenset(word.folded for word in names if _PLACE.search(text[: word.start])),
-        parse_wanted(parsed),
-        _roles(parsed, names),
+        parse_wanted(parsed_text),
+        _roles(parsed_text, names),
     )
 
 
 def _roles(
-    parsed: ParsedText, names: Sequence[ParsedWord]
+    parsed_text: ParsedText, names: Sequence[ParsedWord]
 ) -> tuple[tuple[ParsedWord, ...], tuple[ParsedWord, ...]] | None:
     """Of the question's names, those whose words stand together being one, the first two,
     where one acts on the other.
     """
     whole_names: list[list[ParsedWord]] = []
     for word in names:
-        if whole_names and _touch(whole_names[-1][-1], word, parsed.text):
+        if whole_names and _touch(whole_names[-1][-1], word, parsed_text.text):
             whole_names[-1].append(word)
         else:
             whole_names.append([word])
     if len(whole_names) < 2:  # noqa: PLR2004 -- one acts on another
         return None
     first_names, second = tuple(whole_names[0]), tuple(whole_names[1])
-    is_first = acts_on(parsed, first_names, second)
+    is_first = acts_on(parsed_text, first_names, second)
     return None if is_first is None else (first_names, second) if is_first else (second, first_names)
 
 
@@ -185,24 +185,24 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     text = text[:MAX_CHARACTERS]
     post = parse_text(text)
     named_words = [word for word in question.names if _names(word, post, question)]
-    covered = sum(_weight(word) * _share(word, post) for word in question.words)
+    covered_weight = sum(_weight(word) * _share(word, post) for word in question.words)
     sentences = [sentence for sentence in parse_sentences(text) if sentence.text[0] not in SIGNATURES]
     fits = [_fit(question, sentence) for sentence in sentences]
     surenesses = [
         _sureness(question, sentences, fits, sentence_index) for sentence_index in range(len(sentences))
     ]
-    ranked = [
+    ranked_sentences = [
         (sureness > 0, fit + WANTED_BONUS * sureness, -sentence_index)
         for sentence_index, (fit, sureness) in enumerate(zip(fits, surenesses, strict=True))
     ]
-    has_wanted, fit, best = max(ranked, default=(False, 0.0, 0))
+    has_wanted, fit, best_index = max(ranked_sentences, default=(False, 0.0, 0))
     return PostMatch(
         has_all_names=len(named_words) == len(question.names),
         names=len(named_words) / len(question.names) if question.names else 0.0,
-        coverage=covered / sum(map(_weight, question.words))
+        coverage=covered_weight / sum(map(_weight, question.words))
         if question.words
         else float(bool(question.names)),
-        sentence=_quote_sentence(question, sentences, -best) if sentences else text,
+        sentence=_quote_sentence(question, sentences, -best_index) if sentences else text,
         fit=fit,
         has_wanted=has_wanted,
         has_roles=_has_roles(question, sentences),
@@ -243,11 +243,11 @@ def _holds(question: ParsedQuestion, sentences: Sequence[ParsedText], sentence_i
         return False
     verbs = verbs_of(question.text, question.words)
     if question.wanted.kind is WantedKind.CONFIRMATION:
-        parsed = parse_text(question.text)
+        parsed_text = parse_text(question.text)
         return (
             has_verb(verbs, sentence)
             and _has_name(question, sentence)
-            and has_subject(parsed, question.names, sentence, places=question.places)
+            and has_subject(parsed_text, question.names, sentence, place_names=question.places)
         )
     if question.wanted.kind is WantedKind.TIME:
         return dates_its_verb(verbs, sentence)

@@ -46,12 +46,12 @@ def cut_period(question: str, today: date) -> tuple[str, Period | None]:
         match = pattern.search(question)
         if match is not None and not (read_days is _weekday and is_about_future(question)):
             return _cut(question, match.start(), match.end()), read_days(match, today)
-    for written in dates_in(question):
-        period = _written_days(question, written, today)
+    for written_date in dates_in(question):
+        period = _written_days(question, written_date, today)
         if period is not None and period.since <= today:
-            before = _BEFORE_DATE.search(question[: written.start])
-            start = before.start() if before is not None else written.start
-            return _cut(question, start, written.end), Period(period.since, min(period.until, today))
+            before = _BEFORE_DATE.search(question[: written_date.start])
+            start = before.start() if before is not None else written_date.start
+            return _cut(question, start, written_date.end), Period(period.since, min(period.until, today))
     return question, None
 
 
@@ -66,12 +66,12 @@ def _cut(question: str, start: int, end: int) -> str:
     return " ".join(f"{question[:start]} {question[end:]}".split())
 
 
-def _written_days(question: str, written: WrittenDate, today: date) -> Period | None:
+def _written_days(question: str, written_date: WrittenDate, today: date) -> Period | None:
     """The day of a written date, the days since it, or those from an earlier day of the month to it."""
-    days = written.days(today) if written.day is not None else ()
+    days = written_date.days(today) if written_date.day is not None else ()
     if not days:
         return None
-    before = _BEFORE_DATE.search(question[: written.start])
+    before = _BEFORE_DATE.search(question[: written_date.start])
     if before is None:
         return Period(days[0], days[0])
     if not before["first"]:
@@ -80,8 +80,8 @@ def _written_days(question: str, written: WrittenDate, today: date) -> Period | 
     return Period(days[0].replace(day=first_number), days[0]) if 0 < first_number <= days[0].day else None
 
 
-def _days_ago(first_days_ago: int, last: int = 0) -> "Callable[[re.Match[str], date], Period]":
-    return lambda _, today: Period(today - first_days_ago * _DAY, today - last * _DAY)
+def _days_ago(first_days_ago: int, last_days_ago: int = 0) -> "Callable[[re.Match[str], date], Period]":
+    return lambda _, today: Period(today - first_days_ago * _DAY, today - last_days_ago * _DAY)
 
 
 def _this_week(_: "re.Match[str]", today: date) -> Period:

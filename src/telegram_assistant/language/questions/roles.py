@@ -33,8 +33,8 @@ def acts_on(text: ParsedText, name: Name, other: Name) -> bool | None:
     if name_span is None or second is None:
         return None
     if name_span > second:
-        turned = acts_on(text, other, name)
-        return None if turned is None else not turned
+        is_turned = acts_on(text, other, name)
+        return None if is_turned is None else not is_turned
     words, gap = (
         text.words[name_span[1] + 1 : second[0]],
         text.text[text.words[name_span[1]].end : text.words[second[0]].start],
@@ -52,17 +52,17 @@ def acts_on(text: ParsedText, name: Name, other: Name) -> bool | None:
 
 def _span(name: Name, text: ParsedText) -> tuple[int, int] | None:
     """The places of the first and the last word of a name where it stands first."""
-    places = [
+    word_indexes = [
         word_index
         for word_index, word in enumerate(text.words)
         if word.is_capitalised and any(is_same(word, part) for part in name)
     ]
-    if not places:
+    if not word_indexes:
         return None
-    last = places[0]
-    while last + 1 in places:
-        last += 1
-    return places[0], last
+    last_index = word_indexes[0]
+    while last_index + 1 in word_indexes:
+        last_index += 1
+    return word_indexes[0], last_index
 
 
 def _by_score(text: ParsedText) -> bool | None:

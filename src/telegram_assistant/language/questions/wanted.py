@@ -162,9 +162,9 @@ def readings_of_all(words: str) -> frozenset[str]:
     return frozenset(reading for word in words.split() for reading in readings_of(word))
 
 
-def counts_any_people(wanted: Wanted) -> bool:
+def counts_any_people(wanted_answer: Wanted) -> bool:
     """Whether the number is one of people, or of some sort of people: passengers, children."""
-    return bool(wanted.nouns & readings_of_all(_PEOPLE))
+    return bool(wanted_answer.nouns & readings_of_all(_PEOPLE))
 
 
 def asks_itself(question: str) -> bool:
@@ -178,14 +178,14 @@ def parse_wanted(question: ParsedText) -> Wanted:
     say itself.
     """
     text = question.text
-    for pattern, wanted in (
+    for pattern, wanted_answer in (
         (_IS_DEFINITION, Wanted(WantedKind.DEFINITION)),
         (_IS_SCORE, Wanted(WantedKind.SCORE)),
         (_IS_CONFIRMATION, Wanted(WantedKind.CONFIRMATION)),
         (_IS_PRICE, _price()),
     ):
         if pattern.search(text):
-            return wanted
+            return wanted_answer
     matches = [
         (match.start(), match.end(), kind)
         for kind, pattern in _KINDS

@@ -144,8 +144,8 @@ class TenantTransactions(Transactions):
     New rows remember the actor.
     """
 
-    def __init__(self, pool: Pool, tenant_id: TenantId, *, actor: UserId | None = None) -> None:
-        by = "" if actor is None else f"; SET LOCAL app.actor_id = '{int(actor)}'"
+    def __init__(self, pool: Pool, tenant_id: TenantId, *, actor_id: UserId | None = None) -> None:
+        by = "" if actor_id is None else f"; SET LOCAL app.actor_id = '{int(actor_id)}'"
         super().__init__(
             pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'{by}"
         )

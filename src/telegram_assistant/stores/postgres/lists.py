@@ -153,12 +153,12 @@ class Lists:
                 [post_id.message_id for post_id in post_ids],
             )
             material = await load_stories(connection, [row["story_id"] for row in rows], until=LATEST)
-        wanted_posts = set(post_ids)
+        wanted_post_ids = set(post_ids)
         return {
             post.post_id: story
             for story in material.stories()
             for post in story.posts
-            if post.post_id in wanted_posts
+            if post.post_id in wanted_post_ids
         }
 
     async def add(self, list_id: UUID, kind: ItemKind, post_id: PostId, *, note: str, by: str) -> UUID | None:

@@ -123,16 +123,16 @@ async def _create_logins(
             create = "SELECT format('CREATE ROLE %I LOGIN NOINHERIT PASSWORD %L', $1::text, $2::text)"
             await connection.execute(await connection.fetchval(create, name, password))
             tell(f"created the login {name}")
-        granted = await load_granted_roles(connection, name)
-        _refuse_to_widen(name, granted=granted, wanted_roles=wanted_roles)
-        for role in sorted(wanted_roles - granted):
+        granted_roles = await load_granted_roles(connection, name)
+        _refuse_to_widen(name, granted_roles=granted_roles, wanted_roles=wanted_roles)
+        for role in sorted(wanted_roles - granted_roles):
             if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = $1", name):
                 await connection.execute(
                     await connection.fetchval(
                         "SELECT format('GRANT %I TO %I', $1::text, $2::text)", role, name
                     )
                 )
-        for role in sorted(granted - wanted_roles):
+        for role in sorted(granted_roles - wanted_roles):
             await connection.execute(
                 await connection.fetchval(
                     "SELECT format('REVOKE %I FROM %I', $1::text, $2::text)", role, name
@@ -141,9 +141,9 @@ async def _create_logins(
             tell(f"the login {name} can no longer become {role}")
 
 
-def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted_roles: frozenset[str]) -> None:
+def _refuse_to_widen(name: str, *, granted_roles: frozenset[str], wanted_roles: frozenset[str]) -> None:
     """Keeps a login for requests restricted even if the settings do not name the other logins."""
-    if API in granted and SYSTEM not in granted and SYSTEM in wanted_roles:
+    if API in granted_roles and SYSTEM not in granted_roles and SYSTEM in wanted_roles:
         raise CannotStart(
             Reason(
                 "login_serves_requests_only",

@@ -83,17 +83,17 @@ async def require_schema(pool: Pool, *, role: str) -> None:
         async with pool.acquire() as connection:
             schema = await load_schema(connection, role=role)
     except asyncpg.PostgresError as error:
-        why = Reason(
+        reason = Reason(
             "login_may_not_work",
             "the login has no rights in this database ({error})",
             error=type(error).__name__,
         )
-        raise CannotStart(why, remedy=remedy) from error
+        raise CannotStart(reason, remedy=remedy) from error
     if schema.is_behind:
-        why = Reason(
+        reason = Reason(
             "schema_behind",
             "the schema is at {revision}, this version needs {head}",
             revision=schema.revision or "–",
             head=schema.head,
         )
-        raise CannotStart(why, remedy=remedy)
+        raise CannotStart(reason, remedy=remedy)

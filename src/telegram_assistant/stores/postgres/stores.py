@@ -305,9 +305,9 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
     )
 
 
-def tenant_stores(pool: Pool, tenant_id: TenantId, actor: UserId | None = None) -> TenantStores:
+def tenant_stores(pool: Pool, tenant_id: TenantId, actor_id: UserId | None = None) -> TenantStores:
     """`actor` is the person whose request it is: what they make can be withdrawn when they leave."""
-    return build_stores(TenantStores, TenantTransactions(pool, tenant_id, actor=actor))
+    return build_stores(TenantStores, TenantTransactions(pool, tenant_id, actor_id=actor_id))
 
 
 def person_stores(pool: Pool, tenant_id: TenantId, user_id: UserId) -> PersonStores:

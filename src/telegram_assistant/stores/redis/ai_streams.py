@@ -91,7 +91,7 @@ class AiStreams:
 
     @asynccontextmanager
     async def hold_stream(
-        self, name: str, *, urgency: Urgency, streams: int, per_minute: int
+        self, name: str, *, urgency: Urgency, stream_count: int, per_minute: int
     ) -> AsyncIterator[None]:
         """Waits for a stream of this provider, holds it during the block, and releases it.
 
@@ -99,7 +99,7 @@ class AiStreams:
         """
         ticket = token_hex(8)
         try:
-            await self._wait(name, ticket, urgency, streams, per_minute)
+            await self._wait(name, ticket, urgency, stream_count, per_minute)
             renewing = asyncio.create_task(self._keep(name, ticket))
             try:
                 yield
@@ -125,23 +125,25 @@ class AiStreams:
         pipeline.zcount(_key(name, "seen"), (seconds - SILENT_SECONDS) * 1000, "+inf")
         pipeline.pttl(_key(name, "pause"))
         pipeline.get(_key(name, "pause"))
-        speaking, waiting, remaining_ms, why = await await_reply(pipeline.execute())
-        return StreamUse(speaking, waiting, max(0, remaining_ms) / 1000, text_of(why) if why else "")
+        speaking, waiting_count, remaining_ms, why = await await_reply(pipeline.execute())
+        return StreamUse(speaking, waiting_count, max(0, remaining_ms) / 1000, text_of(why) if why else "")
 
-    async def _wait(self, name: str, ticket: str, urgency: Urgency, streams: int, per_minute: int) -> None:
+    async def _wait(
+        self, name: str, ticket: str, urgency: Urgency, stream_count: int, per_minute: int
+    ) -> None:
         keys = [_key(name, part) for part in ("held", "waiting", "seen", "sent", "pause")]
-        freed = self._freed.setdefault(name, asyncio.Event())
+        freed_event = self._freed.setdefault(name, asyncio.Event())
         while True:
-            freed.clear()
+            freed_event.clear()
             if not (
                 wait_ms := await await_reply(
-                    self._take(keys=keys, args=[ticket, int(urgency), streams, per_minute])
+                    self._take(keys=keys, args=[ticket, int(urgency), stream_count, per_minute])
                 )
             ):
                 return
             with suppress(TimeoutError):  # a stream that this process releases wakes us at once
                 async with asyncio.timeout(min(int(wait_ms) / 1000, SILENT_SECONDS / 3)):
-                    await freed.wait()
+                    await freed_event.wait()
 
     async def _keep(self, name: str, ticket: str) -> None:
         while True:

@@ -104,21 +104,21 @@ class Limiter:
         now = time.monotonic()
         self._forget_full(now)
         decisions = [self._decide(bucket, now) for bucket in buckets]
-        refused = [decision for decision in decisions if not decision.allowed]
-        if refused:
-            return max(refused, key=lambda refusal: refusal.seconds)
+        refused_decisions = [decision for decision in decisions if not decision.allowed]
+        if refused_decisions:
+            return max(refused_decisions, key=lambda refusal: refusal.seconds)
         for decision in decisions:
             self._full_at[decision.bucket.redis_key] = now + decision.seconds
         return min(decisions, key=lambda decision: decision.remaining)
 
     def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute
-        full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each * bucket.cost
-        excess = full - now - bucket.burst * each
+        full_at = max(self._full_at.get(bucket.redis_key, 0.0), now) + each * bucket.cost
+        excess = full_at - now - bucket.burst * each
         if excess > 0:
             return RateLimitDecision(allowed=False, bucket=bucket, remaining=0, seconds=excess, changes=None)
         return RateLimitDecision(
-            allowed=True, bucket=bucket, remaining=int(-excess / each), seconds=full - now, changes=None
+            allowed=True, bucket=bucket, remaining=int(-excess / each), seconds=full_at - now, changes=None
         )
 
     def _forget_full(self, now: float) -> None:
@@ -131,9 +131,11 @@ class Limiter:
 def network_of(address: str | None) -> str:
     """Groups IPv6 addresses by /64: a client with one such address controls all 2^64 of its network."""
     try:
-        parsed = ipaddress.ip_address(address or "")
+        parsed_address = ipaddress.ip_address(address or "")
     except ValueError:
         return "unknown"
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK_BITS), strict=False))
+    if isinstance(parsed_address, ipaddress.IPv4Address):
+        return str(parsed_address)
+    return str(
+        parsed_address.ipv4_mapped or ipaddress.ip_network((parsed_address, IPV6_NETWORK_BITS), strict=False)
+    )

@@ -131,11 +131,11 @@ class Marks:
 
         Returns False if Redis does not answer.
         """
-        deleted = await self._try(
+        deleted_count = await self._try(
             self._redis.delete(*(f"{kind}:{channel_id}" for kind in KINDS for channel_id in channel_ids))
         )
         return (
-            deleted is not None
+            deleted_count is not None
             and await self._try(self._forget_many({str(channel_id) for channel_id in channel_ids}))
             is not None
         )

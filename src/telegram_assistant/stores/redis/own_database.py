@@ -34,12 +34,12 @@ async def claim_database(settings: RedisSettings, owner: str) -> RedisSettings:
 
     Raises CannotStart if there is none.
     """
-    if (owned := await _find_owned(settings, owner)) is not None:
-        return owned
-    for numbered in _list_databases(settings):
-        async with open_redis(numbered) as client:
+    if (owned_settings := await _find_owned(settings, owner)) is not None:
+        return owned_settings
+    for numbered_settings in _list_databases(settings):
+        async with open_redis(numbered_settings) as client:
             if await _is_empty(client) and await client.set(MARK, owner, nx=True):
-                return numbered
+                return numbered_settings
     raise CannotStart(
         Reason(
             "redis_without_empty_database",
@@ -55,16 +55,16 @@ async def claim_database(settings: RedisSettings, owner: str) -> RedisSettings:
 
 async def clear_database(settings: RedisSettings, owner: str) -> None:
     """Deletes all keys in the database of this owner, if it has one."""
-    if (owned := await _find_owned(settings, owner)) is not None:
-        async with open_redis(owned) as client:
+    if (owned_settings := await _find_owned(settings, owner)) is not None:
+        async with open_redis(owned_settings) as client:
             await client.flushdb()
 
 
 async def _find_owned(settings: RedisSettings, owner: str) -> RedisSettings | None:
-    for numbered in _list_databases(settings):
-        async with open_redis(numbered, must_answer=False) as client:
+    for numbered_settings in _list_databases(settings):
+        async with open_redis(numbered_settings, must_answer=False) as client:
             if await _load_owner(client) == owner:
-                return numbered
+                return numbered_settings
     return None
 
 

@@ -27,11 +27,11 @@ class Pacing:
         """Takes the next turn at a site and returns the seconds until it; None if that is too long,
         and no turn is taken.
         """
-        waits = int(
+        wait_count = int(
             await await_reply(
                 self._turn(
                     keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(max_seconds * 1000)]
                 )
             )
         )
-        return None if waits < 0 else waits / 1000
+        return None if wait_count < 0 else wait_count / 1000

@@ -81,8 +81,8 @@ class SchedulerLock:
     async def facts(self) -> TickFacts | None:
         """The stored facts; None if this version cannot read them. The next tick writes them again."""
         try:
-            stored = await await_reply(self._redis.get(FACTS))
-            return TickFacts.model_validate_json(stored) if stored else None
+            stored_facts = await await_reply(self._redis.get(FACTS))
+            return TickFacts.model_validate_json(stored_facts) if stored_facts else None
         except ValidationError as error:
             _unreadable(f"{len(error.errors())} fields are missing or wrong")
         except Busy as busy:

@@ -57,14 +57,14 @@ def document_facts(document: types.TypeDocument) -> Facts:
     }
     if document.mime_type:
         facts["mime_type"] = storable(document.mime_type)
-    animated = False
+    is_animated = False
     for attribute in document.attributes:
         add_facts = _ATTRIBUTES.get(type(attribute))
         if add_facts is not None:
             add_facts(facts, attribute)
         elif type(attribute) is types.DocumentAttributeAnimated:
-            animated = True
-    if animated and facts["kind"] in {"document", "video"}:
+            is_animated = True
+    if is_animated and facts["kind"] in {"document", "video"}:
         facts["kind"] = "animation"
     return facts
 

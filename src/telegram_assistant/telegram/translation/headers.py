@@ -87,9 +87,9 @@ def _service(message: types.MessageService) -> Facts:
         "action": snake_case_name(type(message.action).__name__, "MessageAction"),
         **facts_of(message.action),
     }
-    pinned = getattr(message.reply_to, "reply_to_msg_id", None)
-    if pinned is not None and type(message.action) is types.MessageActionPinMessage:
-        facts["pinned_id"] = pinned
+    pinned_message_id = getattr(message.reply_to, "reply_to_msg_id", None)
+    if pinned_message_id is not None and type(message.action) is types.MessageActionPinMessage:
+        facts["pinned_id"] = pinned_message_id
     return facts
 
 

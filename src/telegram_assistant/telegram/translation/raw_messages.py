@@ -30,6 +30,6 @@ def unpack_messages(body: bytes) -> list[TLObject]:
     content = zlib.decompress(body)
     reader, messages = BinaryReader(content), list[TLObject]()
     while reader.tell_position() < len(content):
-        unpacked = reader.tgread_object()
-        messages += getattr(unpacked, "messages", [unpacked])
+        unpacked_object = reader.tgread_object()
+        messages += getattr(unpacked_object, "messages", [unpacked_object])
     return messages

@@ -156,16 +156,16 @@ class _TextBuilder:
             self.write(item)
 
     def _write_cells(self, cells: list[types.PageTableCell]) -> None:
-        for number, cell in enumerate(cells):
-            self._append(" | " if number else "")
+        for cell_index, cell in enumerate(cells):
+            self._append(" | " if cell_index else "")
             self.write(cell)
 
     def _append(self, text: str) -> None:
         if text:
-            written = storable(f"\n{text}" if self._on_new_line else text)
+            storable_text = storable(f"\n{text}" if self._on_new_line else text)
             self._on_new_line = self._after_bullet = False
-            self._position += len(written.encode("utf-16-le")) // 2
-            self.pieces.append(written)
+            self._position += len(storable_text.encode("utf-16-le")) // 2
+            self.pieces.append(storable_text)
 
     def _break(self) -> None:
         self._on_new_line = bool(self.pieces) and not self._after_bullet

@@ -51,16 +51,18 @@ async def limit_login(view: View, name: str) -> PasswordQueue:
     if browser is not None:
         await _count(view, Bucket(BucketOwner.LOGINS_IN, browser, ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE))
         return PasswordQueue.KNOWN_BROWSER
-    hashed, network = hash_name(name, secret_of(view.app.settings)), network_of(view.client.address)
+    hashed_text, network = hash_name(name, secret_of(view.app.settings)), network_of(view.client.address)
     try:
         await _count(
             view,
             Bucket(BucketOwner.LOGINS_FROM, network, NETWORK_PER_MINUTE, NETWORK_AT_ONCE),
-            Bucket(BucketOwner.LOGINS_OF_FROM, f"{hashed} {network}", ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE),
-            bucket_of_name(hashed),
+            Bucket(
+                BucketOwner.LOGINS_OF_FROM, f"{hashed_text} {network}", ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE
+            ),
+            bucket_of_name(hashed_text),
         )
     except _NameLimited:
-        await _raise_alarm(view, name, hashed, network)
+        await _raise_alarm(view, name, hashed_text, network)
         raise
     return PasswordQueue.LOGIN
 
@@ -87,10 +89,10 @@ async def limit_tried_names(view: View, link: str, tenant: str) -> None:
     """Counts an attempt to join with a name, for the invitation and for its tenant:
     an answer tells whether somebody has the name.
     """
-    hashed = hashlib.sha256(link.encode()).hexdigest()
+    hashed_text = hashlib.sha256(link.encode()).hexdigest()
     await _count(
         view,
-        Bucket(BucketOwner.NAMES_TRIED, hashed, TRIED_NAMES_PER_MINUTE, TRIED_NAMES_AT_ONCE),
+        Bucket(BucketOwner.NAMES_TRIED, hashed_text, TRIED_NAMES_PER_MINUTE, TRIED_NAMES_AT_ONCE),
         bucket_of_tried_names(tenant),
     )
 
@@ -126,9 +128,9 @@ async def _count(view: View, *buckets: Bucket) -> None:
     raise kind(reason, retry_after_seconds=decision.seconds)
 
 
-async def _raise_alarm(view: View, name: str, hashed: str, network: str) -> None:
+async def _raise_alarm(view: View, name: str, hashed_text: str, network: str) -> None:
     """Once an hour for each name."""
-    alarm = Bucket(BucketOwner.LOGIN_ALARMS, hashed, ALARMS_PER_MINUTE, 1)
+    alarm = Bucket(BucketOwner.LOGIN_ALARMS, hashed_text, ALARMS_PER_MINUTE, 1)
     if (await view.limiter.take(alarm)).allowed:
-        log.warning("logins_of_name_limited", name_hash=hashed)
-        await record_login_alarm(name, network=network, unknown_as=hashed, people=view.app.api.people)
+        log.warning("logins_of_name_limited", name_hash=hashed_text)
+        await record_login_alarm(name, network=network, unknown_as=hashed_text, people=view.app.api.people)

@@ -48,11 +48,12 @@ class HeatCell:
 def draw_coverage(ledger: Coverage) -> CoverageStrip:
     """The newest parts are drawn exactly; beyond MAX_PARTS older ones are left out."""
     first_id, length = ledger.floor_id, ledger.newest_id - ledger.floor_id + 1
-    verified = tuple(
+    verified_parts = tuple(
         _part(verified_range, first_id, length, 0.0) for verified_range in ledger.verified[:MAX_PARTS]
     )
     return CoverageStrip(
-        verified, tuple(_part(gap, first_id, length, MIN_GAP_PERCENT) for gap in ledger.gaps[:MAX_PARTS])
+        verified_parts,
+        tuple(_part(gap, first_id, length, MIN_GAP_PERCENT) for gap in ledger.gaps[:MAX_PARTS]),
     )
 
 
@@ -65,18 +66,20 @@ def draw_week(hours: WeekHours) -> tuple[tuple[HeatCell, ...], ...]:
     """One row of 24 cells for each day, Monday first."""
     max_posts = max(map(max, hours)) or 1
     width = (100 - LABELS_PERCENT) / HOURS_OF_DAY
-    places = [round(LABELS_PERCENT + hour * width, 3) for hour in range(HOURS_OF_DAY)]
+    hour_offsets = [round(LABELS_PERCENT + hour * width, 3) for hour in range(HOURS_OF_DAY)]
     return tuple(
         tuple(
-            HeatCell(day, hour, posts, _level(posts, max_posts), places[hour], round(width, 3))
-            for hour, posts in enumerate(row)
+            HeatCell(
+                day, hour, post_count, _level(post_count, max_posts), hour_offsets[hour], round(width, 3)
+            )
+            for hour, post_count in enumerate(row)
         )
         for day, row in enumerate(hours)
     )
 
 
-def _level(posts: int, max_posts: int) -> int:
-    return -(-LEVELS * posts // max_posts)
+def _level(post_count: int, max_posts: int) -> int:
+    return -(-LEVELS * post_count // max_posts)
 
 
 def busiest(week: Sequence[Sequence[HeatCell]]) -> HeatCell | None:

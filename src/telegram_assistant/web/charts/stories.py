@@ -89,10 +89,10 @@ def _kind(story: VisibleStory, post: VisiblePost) -> str:
 
 
 def _column(x: float, width: float, kinds: Sequence[str], height: float) -> list[Brick]:
-    rows = min(MAX_ROWS, len(kinds))
-    ordered = sorted(kinds, key=("own", "copy", "gone").index)
-    sampled = [ordered[number * len(ordered) // rows] for number in range(rows)]
-    step = height / max(rows, MIN_ROWS)
+    row_count = min(MAX_ROWS, len(kinds))
+    ordered_kinds = sorted(kinds, key=("own", "copy", "gone").index)
+    sampled_kinds = [ordered_kinds[number * len(ordered_kinds) // row_count] for number in range(row_count)]
+    step = height / max(row_count, MIN_ROWS)
     return [
         Brick(
             round(x + width * 0.06, 2),
@@ -101,5 +101,5 @@ def _column(x: float, width: float, kinds: Sequence[str], height: float) -> list
             round(step * 0.84, 2),
             kind,
         )
-        for number, kind in enumerate(sampled)
+        for number, kind in enumerate(sampled_kinds)
     ]

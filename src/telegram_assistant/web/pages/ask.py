@@ -32,24 +32,24 @@ async def show(view: TenantView) -> Content:
 
     Nothing is paid for a link on another site.
     """
-    typed, previous = view.query("q").strip(), _previous(view)
+    typed_text, previous = view.query("q").strip(), _previous(view)
     content: dict[str, object] = {
-        "asked": typed,
+        "asked": typed_text,
         "previous": previous,
         "answer": None,
         "live": "",
         "offer": None,
     }
     offer = await offer_writing(view.app.questions, tenant_id=view.membership.tenant_id)
-    if not typed:
+    if not typed_text:
         return {**content, "offer": offer}
     try:
-        answer = await _answer(view, typed, previous)
+        answer = await _answer(view, typed_text, previous)
     except Rejected as error:
         return {**content, "problem": error.reason}
-    parameters = urlencode([("q", typed), *(("after", question) for question in previous)])
+    parameters = urlencode([("q", typed_text), *(("after", question) for question in previous)])
     live = f"{view.url('/ask/stream')}?{parameters}"
-    thread = [*previous, typed][-MAX_PREVIOUS:]
+    thread = [*previous, typed_text][-MAX_PREVIOUS:]
     return {
         **content,
         **await _answer_content(view, answer),
@@ -60,12 +60,12 @@ async def show(view: TenantView) -> Content:
 
 async def show_brief(view: TenantView) -> Content:
     """The answer above the results of a search; no provider is asked."""
-    typed = view.query("q").strip()
+    typed_text = view.query("q").strip()
     try:
-        answer = await _answer(view, typed)
+        answer = await _answer(view, typed_text)
     except Rejected as error:
-        return {"asked": typed, "answer": None, "problem": error.reason}
-    return {"asked": typed, **await _answer_content(view, answer)}
+        return {"asked": typed_text, "answer": None, "problem": error.reason}
+    return {"asked": typed_text, **await _answer_content(view, answer)}
 
 
 async def stream(view: TenantView) -> Response:
@@ -102,10 +102,10 @@ async def _event(view: TenantView, answer: Answer) -> str:
     )
 
 
-async def _answer(view: TenantView, typed: str, previous: Sequence[str] = ()) -> Answer:
+async def _answer(view: TenantView, typed_text: str, previous: Sequence[str] = ()) -> Answer:
     """The answer without a provider."""
     growing = answer_question(
-        typed,
+        typed_text,
         tenant_id=view.membership.tenant_id,
         stores=view.stores,
         index=view.app.meaning_search,

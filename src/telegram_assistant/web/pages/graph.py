@@ -30,27 +30,29 @@ class Neighbour:
 async def show(view: TenantView) -> Content:
     channel_id = ChannelId(view.request.path_params["channel"])
     scope = GraphScope(view.stores, view.app.graph, view.now, days=DAYS)
-    around = await find_neighbours(scope, channel_id, max_forwards=MAX_EDGES, max_similar=MAX_SIMILAR)
-    sources = [edge for edge in around.forwarded if edge.channel.channel_id == channel_id]
-    followers = [edge for edge in around.forwarded if edge.source.channel_id == channel_id]
-    rows = max(len(sources), len(followers), 1)
+    neighbours = await find_neighbours(scope, channel_id, max_forwards=MAX_EDGES, max_similar=MAX_SIMILAR)
+    sources = [edge for edge in neighbours.forwarded if edge.channel.channel_id == channel_id]
+    followers = [edge for edge in neighbours.forwarded if edge.source.channel_id == channel_id]
+    row_count = max(len(sources), len(followers), 1)
     return {
-        "channel": around.channel,
-        "sources": _neighbours([source.source for source in sources], sources, "sources", rows),
-        "followers": _neighbours([follower.channel for follower in followers], followers, "followers", rows),
-        "height": rows * ROW,
+        "channel": neighbours.channel,
+        "sources": _neighbours([source.source for source in sources], sources, "sources", row_count),
+        "followers": _neighbours(
+            [follower.channel for follower in followers], followers, "followers", row_count
+        ),
+        "height": row_count * ROW,
         "middle": MIDDLE,
         "days": DAYS,
-        "similar": around.similar,
-        "why_none": around.why_none,
+        "similar": neighbours.similar,
+        "why_none": neighbours.why_none,
     }
 
 
 def _neighbours(
-    channels: Sequence[GraphChannel], edges: Sequence[ForwardEdge], side: str, rows: int
+    channels: Sequence[GraphChannel], edges: Sequence[ForwardEdge], side: str, row_count: int
 ) -> tuple[Neighbour, ...]:
     max_posts = max((edge.posts for edge in edges), default=1)
-    top = (rows - len(edges)) * ROW / 2
+    top = (row_count - len(edges)) * ROW / 2
     return tuple(
         Neighbour(
             channel,

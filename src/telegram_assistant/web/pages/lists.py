@@ -80,7 +80,7 @@ async def add(view: TenantView) -> Content | Response:
     name, chosen_list = view.text("name"), view.text("list")
     if not name.strip() and not chosen_list:
         raise Rejected(LIST_UNCHOSEN)
-    added = await lists.add_to_chosen(
+    added_item = await lists.add_to_chosen(
         None if name.strip() else uuid_of(chosen_list),
         name,
         kind,
@@ -89,11 +89,13 @@ async def add(view: TenantView) -> Content | Response:
         by=view.person.name,
         note=view.text("note"),
     )
-    view.note(list=added.shared_list.name, kind=kind.value, post=str(post_id))
+    view.note(list=added_item.shared_list.name, kind=kind.value, post=str(post_id))
     if view.is_fragment:
-        return {"added": added}
+        return {"added": added_item}
     back = own_path(view.text("back"), "")
-    return go(view.url(f"/lists/{added.shared_list.list_id}?done=added&item={added.item_id}&back={back}"))
+    return go(
+        view.url(f"/lists/{added_item.shared_list.list_id}?done=added&item={added_item.item_id}&back={back}")
+    )
 
 
 async def rename(view: TenantView) -> Response:

@@ -19,7 +19,7 @@ EARLIEST, LATEST = 60, 2400
 """Bounds of the seconds from an article to its first post: channels link to articles that are already out."""
 
 
-def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
+def article_of(link: Link, site: str, earlier_stories: Sequence[Story] = ()) -> Article:
     """`earlier` stories are named beside it."""
     story, language = link
     rng, pack = random.Random(f"article {link.page_id} {story.event.name}"), packs().press[language]
@@ -37,7 +37,7 @@ def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
         picture=file_of(_drawing(link), FileKind.JPEG),
         also=tuple(
             Mention(earlier_link.path, title_of(earlier_link))
-            for earlier_link in (Link(story, language) for story in earlier)
+            for earlier_link in (Link(story, language) for story in earlier_stories)
         ),
         furniture=pack.furniture,
     )
@@ -69,11 +69,11 @@ def _sections(link: Link, rng: random.Random) -> tuple[Section, ...]:
     """Three sections: the event, further facts about it, and the background of its topic."""
     story, language = link
     words, pack = story.event.words[language], packs().press[language]
-    lead = rng.choice(
+    lead_index = rng.choice(
         [number for number, sentence in enumerate(words["lead"]) if names_somebody(sentence, story.values)]
         or range(len(words["lead"]))
     )
-    facts = [words["fact"][number] for number in story.event.beside[language][lead]]
+    facts = [words["fact"][number] for number in story.event.beside[language][lead_index]]
     rng.shuffle(facts)
     first_quote, second = rng.sample(list(words["quote"]), 2)
     background = rng.sample(list(pack.background[story.event.topic]), 4)
@@ -82,7 +82,7 @@ def _sections(link: Link, rng: random.Random) -> tuple[Section, ...]:
         return " ".join(fill_template(template, story.values, language, rng) for template in templates)
 
     return (
-        Section("", (write_sentences(words["lead"][lead], *facts[:1]), write_sentences(first_quote))),
+        Section("", (write_sentences(words["lead"][lead_index], *facts[:1]), write_sentences(first_quote))),
         Section(
             rng.choice(pack.more),
             tuple(

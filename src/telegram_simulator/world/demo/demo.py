@@ -123,12 +123,12 @@ class Demo:
         story = self._stories.get(number)
         if story is None:
             return None
-        earlier = (
+        earlier_stories = (
             other
             for other in reversed(self._stories.values())
             if other.event.topic == story.event.topic and other.begins < story.begins
         )
-        return article_of(Link(story, language), self.site, list(islice(earlier, BESIDE)))
+        return article_of(Link(story, language), self.site, list(islice(earlier_stories, BESIDE)))
 
     def newest(self, language: str) -> list[Article]:
         articles = (
@@ -151,16 +151,21 @@ class Demo:
     def counts(self, post: Planned) -> tuple[int, int, int | None, tuple[tuple[str, int], ...]]:
         """Views, forwards, comments and reactions: they grow for two days and are drawn once."""
         reach, forwards, comments, liking, *_ = (number / 2**32 for number in self._lot.sixteen(0, post.key))
-        age = max(self.clock() - self.date_of(post), 1.0)
-        views = int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age / 20_000))) + 1
+        age_seconds = max(self.clock() - self.date_of(post), 1.0)
+        view_count = (
+            int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age_seconds / 20_000)))
+            + 1
+        )
         emoji = REACTIONS[post.kind] if liking > 0.3 else ()
         reactions = tuple(
             (symbol, count)
             for index, symbol in enumerate(emoji)
-            if (count := int(views * 0.01 * liking / (index + 1) ** 2))
+            if (count := int(view_count * 0.01 * liking / (index + 1) ** 2))
         )
-        comment_count = min(int(views * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
-        return views, int(views * 0.02 * forwards), comment_count, reactions
+        comment_count = (
+            min(int(view_count * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
+        )
+        return view_count, int(view_count * 0.02 * forwards), comment_count, reactions
 
     def _apply(self, happening: Happening) -> None:
         """An edit or a deletion of the past, told to nobody."""
@@ -223,20 +228,20 @@ class DemoPast:
                 service=service,
                 reply_to=message_id - 1 if is_pinned else None,
             )
-        written = text_of(post, 0, site=demo.site)
-        views, forwards, comments, reactions = demo.counts(post)
+        written_text = text_of(post, 0, site=demo.site)
+        view_count, forward_count, comment_count, reactions = demo.counts(post)
         return Post(
             message_id=message_id,
             date=date,
-            text=written.text,
-            entities=written.entities,
+            text=written_text.text,
+            entities=written_text.entities,
             media=media_of(post, site=demo.site),
             origin=self._origin(post),
             reply_to=self._reply(post),
             grouped_id=self._album(post),
-            views=views,
-            forwards=forwards,
-            comments=comments,
+            views=view_count,
+            forwards=forward_count,
+            comments=comment_count,
             reactions=reactions,
         )
 
@@ -251,13 +256,13 @@ class DemoPast:
 
     def _reply(self, post: Planned) -> int | None:
         """The message id of the earlier post of the same channel that a follow-up replies to."""
-        own = (
+        is_own = (
             post.role is Role.FOLLOW_UP
             and post.source is not None
             and post.source.channel is post.channel
             and (post.planted is None or post.planted.is_reply)
         )
-        return self._demo.ids.get(post.source.key) if own and post.source is not None else None
+        return self._demo.ids.get(post.source.key) if is_own and post.source is not None else None
 
     def _album(self, post: Planned) -> int | None:
         first_key = post.key - post.part

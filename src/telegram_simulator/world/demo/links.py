@@ -44,10 +44,10 @@ class Link(NamedTuple):
 
 def link_of(post: Planned) -> Link | None:
     """The page that the post links to, if any."""
-    linked = post.root
-    if linked.story is None or not (linked.links or linked.shows is Shows.PAGE):
+    linked_post = post.root
+    if linked_post.story is None or not (linked_post.links or linked_post.shows is Shows.PAGE):
         return None
-    return Link(linked.story, linked.channel.language)
+    return Link(linked_post.story, linked_post.channel.language)
 
 
 def read_page_id(page_id: str) -> tuple[int, str] | None:

@@ -232,11 +232,11 @@ def _choice(slot: str, choice: Any, kinds: Mapping[str, tuple[Name, ...]]) -> Ch
 
 def _event(topic: str, table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> EventType:
     words, slots = {language: table[language] for language in LANGUAGES}, _slots(table["slots"], kinds)
-    beside = {
+    beside_texts = {
         language: [_beside(lead, phrases["fact"], slots) for lead in phrases["lead"]]
         for language, phrases in words.items()
     }
-    return EventType(table["id"], topic, table["scene"], table["key"], slots, words, beside)
+    return EventType(table["id"], topic, table["scene"], table["key"], slots, words, beside_texts)
 
 
 def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> list[int]:
@@ -247,7 +247,7 @@ def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> lis
             if isinstance(choice, Numbers) and re.search(rf"\{{{slot}\b", sentence)
         }
 
-    return [number for number, fact in enumerate(facts) if not numbers(fact) & numbers(lead)]
+    return [fact_index for fact_index, fact in enumerate(facts) if not numbers(fact) & numbers(lead)]
 
 
 def _filler(table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> Filler:

@@ -26,8 +26,8 @@ def sample(demo: Demo) -> Iterator[str]:
     hour = max(hours, key=lambda hour: hours[hour])
     yield f"{POSTS} posts from {_time(hour * HOUR)} UTC on"
     for post in [post for post in posts if post.date >= hour * HOUR][:POSTS]:
-        forwarded = f" · forwarded from {post.root.channel.title}" if post.root is not post else ""
-        yield from _describe_post(demo, post, f"{post.channel.title} · {_time(post.date)}{forwarded}")
+        forwarded_text = f" · forwarded from {post.root.channel.title}" if post.root is not post else ""
+        yield from _describe_post(demo, post, f"{post.channel.title} · {_time(post.date)}{forwarded_text}")
     yield f"\n\n{STORIES} stories\n"
     by_story: dict[str, list[Planned]] = {}
     for post in posts:
@@ -44,8 +44,8 @@ def sample(demo: Demo) -> Iterator[str]:
 def _thread(demo: Demo, thread: list[Planned]) -> Iterator[str]:
     story = thread[0].story
     assert story is not None
-    named = ", ".join(entity["en"] for entity in entities(story.values))
-    yield f"\n{'═' * 72}\n{story.event.name} ({story.event.topic}): {named}; {len(thread)} posts" + (
+    named_text = ", ".join(entity["en"] for entity in entities(story.values))
+    yield f"\n{'═' * 72}\n{story.event.name} ({story.event.topic}): {named_text}; {len(thread)} posts" + (
         ", a burst" if story.burst else ""
     )
     roles: set[str] = set()

@@ -53,17 +53,23 @@ REUSES = (
 
 def stories_of(day: Day) -> Iterator[Planned]:
     """Posts of all stories that begin on that day; some of them are posted days later."""
-    earlier: list[Story] = []
+    earlier_stories: list[Story] = []
     for number in range(round(STORIES_PER_DAY * (WEEKEND if day.is_weekend else WORKING_DAY))):
-        burst = number < BURSTS_PER_DAY
-        resembled = day.rng.choice(earlier) if earlier and day.rng.random() < LOOK_ALIKE else None
-        event = resembled.event if resembled else fresh_event(day, BROAD if burst else ())
+        is_burst = number < BURSTS_PER_DAY
+        resembled_story = (
+            day.rng.choice(earlier_stories) if earlier_stories and day.rng.random() < LOOK_ALIKE else None
+        )
+        event = resembled_story.event if resembled_story else fresh_event(day, BROAD if is_burst else ())
         first_channel = _teller(event, day.rng)
         first_post = begin(
-            day, event, first_channel, burst=burst, resembles=resembled.story_id if resembled else None
+            day,
+            event,
+            first_channel,
+            is_burst=is_burst,
+            resembles=resembled_story.story_id if resembled_story else None,
         )
         assert first_post.story is not None
-        earlier.append(first_post.story)
+        earlier_stories.append(first_post.story)
         posts = [first_post, *take_up(day, first_post)]
         yield from posts
         yield from _after(day, posts)
@@ -83,7 +89,7 @@ def begin(
     event: EventType,
     channel: Manner,
     *,
-    burst: bool = False,
+    is_burst: bool = False,
     resembles: str | None = None,
     spreads: bool = True,
 ) -> Planned:
@@ -99,10 +105,10 @@ def begin(
         values,
         {**values, event.key: another_number(event, values[event.key], rng)},
         date,
-        burst,
+        is_burst,
         resembles,
     )
-    misreported = spreads and rng.random() < MISREPORTED
+    is_misreported = spreads and rng.random() < MISREPORTED
     first_post = Planned(
         key=key,
         channel=channel,
@@ -113,10 +119,10 @@ def begin(
         story=story,
         wording=wording(day, event, channel),
         shows=_shows(event, rng),
-        wrong=misreported,
+        wrong=is_misreported,
         links=rng.random() < 0.3,
     )
-    if misreported:
+    if is_misreported:
         return replace(first_post, edit=Edit.CORRECTION, edit_at=date + rng.randrange(600, 2 * HOUR))
     return with_fate(first_post, rng)
 
@@ -144,13 +150,13 @@ def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | N
 
 def with_fate(post: Planned, rng: random.Random) -> Planned:
     """Some posts are edited later, some are deleted."""
-    chance, later = rng.random(), post.date + int(300 + rng.expovariate(1 / (2 * HOUR)))
+    chance, changed_at = rng.random(), post.date + int(300 + rng.expovariate(1 / (2 * HOUR)))
     deleted = 0.06 if post.channel.is_rumour else 0.012
     if chance < deleted:
-        return replace(post, deleted_at=later)
+        return replace(post, deleted_at=changed_at)
     if chance < deleted + 0.045 and post.role not in {Role.FORWARD, Role.NONE}:
         brings_news = chance < deleted + 0.025 and post.role is not Role.FOLLOW_UP
-        return replace(post, edit=Edit.UPDATE if brings_news else Edit.TYPO, edit_at=later)
+        return replace(post, edit=Edit.UPDATE if brings_news else Edit.TYPO, edit_at=changed_at)
     return post
 
 
@@ -159,15 +165,15 @@ def in_album(post: Planned, rng: random.Random) -> Iterator[Planned]:
     if post.shows is not Shows.PHOTO or rng.random() > 0.07:
         yield post
         return
-    parts = rng.randint(2, 6)
-    yield replace(post, parts=parts)
-    for part in range(1, parts):
+    part_count = rng.randint(2, 6)
+    yield replace(post, parts=part_count)
+    for part in range(1, part_count):
         shows = Shows.VIDEO if rng.random() < 0.1 else Shows.PHOTO
         yield replace(
             post,
             key=post.key + part,
             part=part,
-            parts=parts,
+            parts=part_count,
             shows=shows,
             edit=None,
             edit_at=None,
@@ -214,7 +220,7 @@ def take_up(day: Day, first_post: Planned) -> list[Planned]:
     rng, story = day.rng, first_post.story
     assert story is not None
     interest = BURST_ECHO if story.burst else rng.expovariate(1.0)
-    chosen = [
+    chosen_manners = [
         channel
         for channel in interested_channels(story.event)
         if rng.random() > math.exp(-interest * _appetite(channel, first_post))
@@ -222,7 +228,7 @@ def take_up(day: Day, first_post: Planned) -> list[Planned]:
     median_hours = 0.15 if story.burst else 0.6
     dated = sorted(
         (moment_after(channel, first_post.date, median_hours * rng.lognormvariate(0, 1.1)), channel.index)
-        for channel in chosen
+        for channel in chosen_manners
     )
     posts = [first_post]
     for date, index in dated:
@@ -234,9 +240,9 @@ def _appetite(channel: Manner, first_post: Planned) -> float:
     """How many posts the channel makes of such a story on average."""
     if channel is first_post.channel:
         return 0.0
-    usual = channel.per_day * TAKEN_UP / _stories_a_day(channel.topics)
+    usual_share = channel.per_day * TAKEN_UP / _stories_a_day(channel.topics)
     least_appetite = 0.2 if first_post.story is not None and first_post.story.burst else 0.0
-    return max(usual, least_appetite) * (
+    return max(usual_share, least_appetite) * (
         AT_HOME if channel.language == first_post.channel.language else ABROAD
     )
 
@@ -254,11 +260,11 @@ def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Pla
     source = source.root
     assert first_post.story is not None
     contradicts = role is Role.REWRITE and rng.random() < CONTRADICTED
-    words, wrong = source.wording, source.wrong and (source.edit_at is None or date < source.edit_at)
+    words, is_wrong = source.wording, source.wrong and (source.edit_at is None or date < source.edit_at)
     if role is Role.REWRITE:
-        words, wrong = (
+        words, is_wrong = (
             wording(day, first_post.story.event, channel, other_than=source.wording),
-            wrong or contradicts,
+            is_wrong or contradicts,
         )
     shows, reuse = source.shows, Reuse.ORIGINAL
     if role is not Role.FORWARD:
@@ -279,7 +285,7 @@ def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Pla
         wording=words,
         shows=shows,
         reuse=reuse,
-        wrong=wrong,
+        wrong=is_wrong,
         links=source.links if role is Role.FORWARD else rng.random() < 0.2,
     )
     return with_fate(post, rng)
@@ -288,8 +294,10 @@ def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Pla
 def _role(channel: Manner, source: Planned, rng: random.Random) -> Role:
     if channel.language != source.root.channel.language:
         return Role.FORWARD if rng.random() < 0.08 else Role.TRANSLATION
-    forwards, copies, rewrites = channel.habits
-    return rng.choices((Role.FORWARD, Role.COPY, Role.REWRITE), (2 * forwards, copies, rewrites))[0]
+    forward_count, copy_count, rewrite_count = channel.habits
+    return rng.choices(
+        (Role.FORWARD, Role.COPY, Role.REWRITE), (2 * forward_count, copy_count, rewrite_count)
+    )[0]
 
 
 def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
@@ -311,14 +319,14 @@ def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         turns = rng.sample(range(len(words["ru"]["later"])), rng.choice((1, 1, 2)))
         for turn_index, turn in enumerate(turns):
             for post in islice(rng.sample(list(posts), min(len(posts), 3)), rng.randint(1, 3)):
-                delay = DAY * (0.6 + turn_index * 2 + 2 * rng.random())
-                yield _later(day, post, post.channel, delay, head=turn)
+                delay_seconds = DAY * (0.6 + turn_index * 2 + 2 * rng.random())
+                yield _later(day, post, post.channel, delay_seconds, head=turn)
 
 
 def _later(
-    day: Day, source: Planned, channel: Manner, delay: float, *, head: int, denies: bool = False
+    day: Day, source: Planned, channel: Manner, delay_seconds: float, *, head: int, denies: bool = False
 ) -> Planned:
-    date = moment_after(channel, source.date + int(delay), day.rng.random())
+    date = moment_after(channel, source.date + int(delay_seconds), day.rng.random())
     shows = Shows.PHOTO if day.rng.random() < 0.2 else Shows.NOTHING
     plain_wording = Wording(head, 0, (), None)
     post = Planned(

@@ -54,8 +54,8 @@ def version_at(post: Planned, moment: int) -> int:
 def values_of(post: Planned, version: int) -> Values:
     """The values that the post states; until a correction, the wrong ones if the post is wrong."""
     assert post.story is not None
-    corrected = post.edit is Edit.CORRECTION and version > 0
-    return post.story.wrong if post.wrong and not corrected else post.story.values
+    is_corrected = post.edit is Edit.CORRECTION and version > 0
+    return post.story.wrong if post.wrong and not is_corrected else post.story.values
 
 
 def text_of(post: Planned, version: int, *, site: str) -> Text:
@@ -77,8 +77,8 @@ def core_of(post: Planned, version: int) -> Core:
     """The story in the post's own words; with the typo until an edit mends it."""
     core = _core(post, version)
     if post.edit is Edit.TYPO and version == 0:
-        first_sentence, *others = core.sentences
-        return Core(core.head, (_mistype(first_sentence), *others))
+        first_sentence, *later_sentences = core.sentences
+        return Core(core.head, (_mistype(first_sentence), *later_sentences))
     return core
 
 
@@ -86,11 +86,11 @@ def _core(post: Planned, version: int) -> Core:
     source, rng = post.source, random.Random(post.key)
     if post.role is Role.FORWARD:
         return core_of(post.root, version_at(post.root, post.date))
-    planted = post.planted or NOTHING_PLANTED
+    planted_facts = post.planted or NOTHING_PLANTED
     if post.role is Role.COPY and source is not None:
         return _copy_core(core_of(source, version_at(source, post.date)), post.channel, rng)
-    if planted.sentences:
-        return Core("", planted.sentences)
+    if planted_facts.sentences:
+        return Core("", planted_facts.sentences)
     assert post.story is not None
     language, values = post.channel.language, values_of(post, version)
     words, wording = post.story.event.words[language], post.wording
@@ -102,7 +102,7 @@ def _core(post: Planned, version: int) -> Core:
     if wording.quote is not None:
         templates.append(words["quote"][wording.quote])
     lead, *facts = (fill_template(template, values, language, rng) for template in templates)
-    return Core(head, (planted.dateline + lead, *facts, *planted.beside))
+    return Core(head, (planted_facts.dateline + lead, *facts, *planted_facts.beside))
 
 
 def _write_text(post: Planned, version: int, site: str) -> Text:
@@ -142,14 +142,14 @@ def _says_where(post: Planned) -> bool:
 
 
 def _body(writer: Writer, core: Core, *, as_list: bool) -> None:
-    lead, *rest = core.sentences
-    writer.add(lead)
-    if as_list and len(rest) > 1:
-        writer.add("\n" + "".join(f"\n— {sentence}" for sentence in rest))
-    elif len(rest) > 2:
-        writer.add(f" {rest[0]}\n\n{' '.join(rest[1:])}")
-    elif rest:
-        writer.add(" " + " ".join(rest))
+    lead_sentence, *later_sentences = core.sentences
+    writer.add(lead_sentence)
+    if as_list and len(later_sentences) > 1:
+        writer.add("\n" + "".join(f"\n— {sentence}" for sentence in later_sentences))
+    elif len(later_sentences) > 2:
+        writer.add(f" {later_sentences[0]}\n\n{' '.join(later_sentences[1:])}")
+    elif later_sentences:
+        writer.add(" " + " ".join(later_sentences))
 
 
 def _mend(writer: Writer, post: Planned, rng: random.Random) -> None:

@@ -37,7 +37,7 @@ def fill_template(template: str, values: Values, language: str, rng: random.Rand
     """The sentence with its holes filled, beginning with a capital."""
 
     def fill(hole: re.Match[str]) -> str:
-        slot, mark, rest, either = hole.groups()
+        slot, mark, word_form, either = hole.groups()
         if either is not None:
             return str(rng.choice(either.split("|")))
         value = values[slot]
@@ -45,11 +45,11 @@ def fill_template(template: str, values: Values, language: str, rng: random.Rand
             return (
                 _number(value, language)
                 if mark is None
-                else f"{_number(value, language)} {_noun(value, rest.split('|'), language)}"
+                else f"{_number(value, language)} {_noun(value, word_form.split('|'), language)}"
             )
         if mark == "?":
-            return str(rest.split("|")[value.ru["sex"] == "f"])
-        return value.spell(language, rest or "")
+            return str(word_form.split("|")[value.ru["sex"] == "f"])
+        return value.spell(language, word_form or "")
 
     text = _HOLE.sub(fill, template)
     return text[:1].upper() + text[1:]

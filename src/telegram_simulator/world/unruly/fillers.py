@@ -63,7 +63,7 @@ def unruly_fillers(day: Day, firsts: Sequence[Planned]) -> Iterator[Planned]:
 
 
 def _post(
-    day: Day, channel: Manner, kind: Kind, planted: str, pieces: Sequence[Piece], date: int | None = None
+    day: Day, channel: Manner, kind: Kind, planted_kind: str, pieces: Sequence[Piece], date: int | None = None
 ) -> Planned:
     signature = unruly_pack().signatures.get(channel.name, ())
     signed = (*pieces, ("\n\n", "", ""), *signature) if signature else tuple(pieces)
@@ -74,7 +74,7 @@ def _post(
         Role.NONE,
         kind,
         channel.topics[0],
-        planted=Planted(kinds=(planted,), pieces=signed),
+        planted=Planted(kinds=(planted_kind,), pieces=signed),
     )
 
 

@@ -51,13 +51,13 @@ def plan_unruly_day(day: Day) -> Iterator[Planned]:
     firsts: list[Planned] = []
     for story_posts in by_story.values():
         for telling in (story_posts, *_second_night(day, story_posts)):
-            planted = list(_plant(day, telling))
-            firsts.append(planted[0])
-            yield from planted
-            if len(planted) > 1:
-                yield from _spread(day, planted)
-                yield from _turn(day, planted)
-                yield from _grow(day, planted)
+            planted_posts = list(_plant(day, telling))
+            firsts.append(planted_posts[0])
+            yield from planted_posts
+            if len(planted_posts) > 1:
+                yield from _spread(day, planted_posts)
+                yield from _turn(day, planted_posts)
+                yield from _grow(day, planted_posts)
     yield from (_sign(post) for post in posts if post.story is None)
     yield from unruly_fillers(day, firsts)
 
@@ -68,9 +68,9 @@ def _plant(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     renewed: dict[int, Planned] = {}
     source_number = rng.randrange(6) if rng.random() < NAMED_SOURCE else None
     for post in posts:
-        planted = _planting(day, post, source_number)
+        planted_facts = _planting(day, post, source_number)
         source = renewed.get(post.source.key, post.source) if post.source is not None else None
-        renewed[post.key] = replace(post, source=source, planted=planted)
+        renewed[post.key] = replace(post, source=source, planted=planted_facts)
         yield renewed[post.key]
 
 
@@ -134,7 +134,7 @@ def _retelling(
     role: Role,
     source: Planned | None,
     words: Wording = NO_WORDING,
-    planted: Planted | None = None,
+    planted_facts: Planted | None = None,
 ) -> Planned:
     topic = story.event.topic
     return Planned(
@@ -147,7 +147,7 @@ def _retelling(
         story,
         source,
         words,
-        planted=planted,
+        planted=planted_facts,
         wrong=source.wrong if source is not None and role is Role.COPY else False,
     )
 
@@ -165,8 +165,8 @@ def _spread(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         date = moment_after(channel, first_post.date, 0.5 + rng.random())
         words = wording(day, story.event, channel, other_than=first_post.wording)
         witness = _retelling(day, channel, date, story, role=Role.REWRITE, source=None, words=words)
-        planted = _planting(day, witness, rng.randrange(6)) or Planted(kinds=())
-        yield replace(witness, planted=replace(planted, kinds=("witness", *planted.kinds)))
+        planted_facts = _planting(day, witness, rng.randrange(6)) or Planted(kinds=())
+        yield replace(witness, planted=replace(planted_facts, kinds=("witness", *planted_facts.kinds)))
     for channels in pack.networks.values():
         members = [channel for channel in channels if story.event.topic in channel.topics]
         if members and members[0].language == first_post.channel.language and rng.random() < NETWORK:
@@ -196,14 +196,16 @@ def _by_network(day: Day, first_post: Planned, members: Sequence[Manner]) -> Ite
     teller, *sisters = rng.sample(list(members), len(members))
     date = moment_after(teller, first_post.date, 0.1 + rng.expovariate(2))
     words = wording(day, story.event, teller, other_than=first_post.wording)
-    written = _retelling(day, teller, date, story, role=Role.REWRITE, source=first_post, words=words)
-    written = replace(written, planted=_planting(day, written, None))
-    yield written
+    retelling = _retelling(day, teller, date, story, role=Role.REWRITE, source=first_post, words=words)
+    retelling = replace(retelling, planted=_planting(day, retelling, None))
+    yield retelling
     for sister in sisters:
         if rng.random() < SISTER:
-            planted = Planted(kinds=("sister",), is_verbatim=True)
-            later = date + rng.randrange(90, 1200)
-            yield _retelling(day, sister, later, story, role=Role.COPY, source=written, planted=planted)
+            planted_facts = Planted(kinds=("sister",), is_verbatim=True)
+            copied_at = date + rng.randrange(90, 1200)
+            yield _retelling(
+                day, sister, copied_at, story, role=Role.COPY, source=retelling, planted_facts=planted_facts
+            )
 
 
 def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
@@ -215,26 +217,28 @@ def _turn(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     tellers = [post for post in posts if post.channel.name]
     original: Planned | None = None
     date = max(post.date for post in posts if post.date < first_post.date + DAY) + HOUR
-    for earlier in rng.sample(tellers, min(len(tellers), rng.randint(1, 4))):
-        channel = earlier.channel
+    for earlier_post in rng.sample(tellers, min(len(tellers), rng.randint(1, 4))):
+        channel = earlier_post.channel
         date = moment_after(channel, date + rng.randrange(600, 4 * HOUR), rng.random() / 4)
         repeats = (
             original is not None and original.channel.language == channel.language and rng.random() < 0.5
         )
         number = rng.randrange(2)
         sentence = fill_template(turn.words[channel.language][number], story.values, channel.language, rng)
-        planted = Planted(
+        planted_facts = Planted(
             kinds=("turn",),
             sentences=original.planted.sentences
             if repeats and original and original.planted
             else (sentence,),
             state=turn.state,
-            signature=_signature(earlier),
+            signature=_signature(earlier_post),
             repeats=repeats,
             is_reply=rng.random() > NO_REPLY,
         )
-        source = original if repeats else earlier
-        post = _retelling(day, channel, date, story, role=Role.FOLLOW_UP, source=source, planted=planted)
+        source = original if repeats else earlier_post
+        post = _retelling(
+            day, channel, date, story, role=Role.FOLLOW_UP, source=source, planted_facts=planted_facts
+        )
         original = original or post
         yield post
 
@@ -249,8 +253,8 @@ def _grow(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         return
     date = first_post.date
     for _ in range(2):
-        earlier = rng.choice([post for post in posts if post.channel.name])
-        channel, language = earlier.channel, earlier.channel.language
+        earlier_post = rng.choice([post for post in posts if post.channel.name])
+        channel, language = earlier_post.channel, earlier_post.channel.language
         forms = noun_of(story.event, language)
         value += rng.randrange(2, 8)
         if forms is None or value == story.wrong[key]:
@@ -260,14 +264,16 @@ def _grow(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         number = say_number(value, forms, language)
         noun = number.partition(" ")[2]
         date = moment_after(channel, date + rng.randrange(HOUR, 5 * HOUR), rng.random() / 4)
-        planted = Planted(
+        planted_facts = Planted(
             kinds=("rising",),
             sentences=(rng.choice(rising[language]).format(head, value, noun),),
             state=f"{key} {value}",
-            signature=_signature(earlier),
+            signature=_signature(earlier_post),
             is_reply=rng.random() > NO_REPLY,
         )
-        yield _retelling(day, channel, date, story, role=Role.FOLLOW_UP, source=earlier, planted=planted)
+        yield _retelling(
+            day, channel, date, story, role=Role.FOLLOW_UP, source=earlier_post, planted_facts=planted_facts
+        )
 
 
 def _second_night(day: Day, posts: Sequence[Planned]) -> Iterable[list[Planned]]:

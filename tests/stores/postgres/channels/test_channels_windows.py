@@ -162,7 +162,9 @@ async def test_a_past_that_others_asked_for_is_not_there(
     }
     assert [
         forwarding.posts
-        for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=50)
+        for forwarding in await stores.forwards.forwardings(
+            since=LONG_AGO.date(), of_channel_id=None, limit=50
+        )
     ] == [3]
     forwards = await stores.forwards.list_forwards(
         PostId(ChannelId(9), MessageId(1)), since=LONG_AGO.date(), limit=50
@@ -439,7 +441,9 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     assert {change.post_id for change in await stores.changes.since(LONG_AGO, limit=1000)} == expected
     assert sum(
         forwarding.posts
-        for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
+        for forwarding in await stores.forwards.forwardings(
+            since=LONG_AGO.date(), of_channel_id=None, limit=1000
+        )
     ) == len(expected - deleted)
     ledgers = {
         channel_id: (await stores.coverage_overview.load_coverage(channel_id))[1] for channel_id in floors

@@ -95,7 +95,7 @@ async def land(
     floor: int | None = None,
     epoch: int = 0,
 ) -> None:
-    proven = proven_by(ids, below=None if below is None else MessageId(below))
+    proven = proven_by(ids, below_id=None if below is None else MessageId(below))
     posts = [make_post(channel_id=channel_id, message_id=n) for n in ids]
     page = make_page(*posts, proven=proven, floor_id=floor)
     if epoch:  # the lease was lost on the way: nothing of the page may remain
@@ -133,11 +133,11 @@ def test_an_empty_page_of_the_newest_proves_nothing() -> None:
 
 
 def test_an_empty_page_below_an_id_proves_that_nothing_is_beneath() -> None:
-    assert proven_by([], below=MessageId(40)) == IdRange(MessageId(1), MessageId(39))
+    assert proven_by([], below_id=MessageId(40)) == IdRange(MessageId(1), MessageId(39))
 
 
 def test_nothing_can_be_below_the_first_id() -> None:
-    assert proven_by([], below=MessageId(1)) is None
+    assert proven_by([], below_id=MessageId(1)) is None
 
 
 def test_a_range_runs_upward_from_one() -> None:

@@ -100,7 +100,7 @@ async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) 
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
     await crew.claim(epoch=2)
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW)], polled_at=NOW)
-    await crew.system.schedule.fail(channel_id, 1, failures_before=0, why=quote("late"), now=NOW)
+    await crew.system.schedule.fail(channel_id, 1, failures_before=0, reason=quote("late"), now=NOW)
     assert await admin.fetchval(
         "SELECT last_polled_at IS NULL AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1",
         channel_id,
@@ -141,7 +141,7 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
         (claimed,) = await crew.system.schedule.claim(crew.account_id, 1, most=1)
         assert claimed.fail_count == failures
         again = await crew.system.schedule.fail(
-            channel_id, 1, failures_before=failures, why=quote("no way in"), now=NOW
+            channel_id, 1, failures_before=failures, reason=quote("no way in"), now=NOW
         )
         pauses.append((again - NOW).total_seconds())
     assert pauses == [60, 120, 240, 480, 3600, 7200, 14400]
@@ -160,7 +160,7 @@ async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew
     (channel_id,) = await crew.follow()
     await crew.claim()
     await crew.system.schedule.fail(
-        channel_id, 1, failures_before=4, why=quote("no way in"), now=datetime.now(UTC)
+        channel_id, 1, failures_before=4, reason=quote("no way in"), now=datetime.now(UTC)
     )
     assert channel_id in {parked.channel_id for parked in await crew.system.schedule.list_parked()}
     assert await crew.claim() == set()

@@ -124,12 +124,12 @@ async def get_channel_record(context: Context, channel_id: ChannelNumber) -> Cha
 
     Beside the numbers stand the newest stories that it told first.
     """
-    full = await load_record(ChannelId(channel_id), stores=context.stores)
+    full_record = await load_record(ChannelId(channel_id), stores=context.stores)
     return ChannelRecordResponse(
-        channel_id=full.channel.channel_id,
-        title=full.channel.title,
-        record=None if full.record is None else _counts(full.record),
-        first_reports=[_first_report(report) for report in full.first_reports],
+        channel_id=full_record.channel.channel_id,
+        title=full_record.channel.title,
+        record=None if full_record.record is None else _counts(full_record.record),
+        first_reports=[_first_report(report) for report in full_record.first_reports],
     )
 
 

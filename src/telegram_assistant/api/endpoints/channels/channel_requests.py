@@ -206,9 +206,9 @@ async def retry_channel_requests(context: Context) -> RetriedRequestsResponse:
     They wait behind your other requests. Of several failed requests for the same reference, the newest stays.
     Lines of a list that name no channel stay failed; correct them and add them again.
     """
-    retried = await try_all_again(fates=context.stores.request_fates)
-    context.note(retried=retried)
-    return RetriedRequestsResponse(retried=retried)
+    retried_count = await try_all_again(fates=context.stores.request_fates)
+    context.note(retried=retried_count)
+    return RetriedRequestsResponse(retried=retried_count)
 
 
 @area.post("/channels/requests/{request_id}/retry", scope=KeyScope.WRITE, example=REQUEST_EXAMPLE)

@@ -214,7 +214,7 @@ async def list_channels(
         filters,
         followed=context.stores.followed,
         limit=limit,
-        after=ChannelId(position[0]) if position else None,
+        after_id=ChannelId(position[0]) if position else None,
     )
     return ChannelsResponse(
         items=[_channel_response(channel, context) for channel in page.channels],
@@ -308,10 +308,10 @@ def _channel_response(channel: FollowedChannel, context: Context) -> ChannelResp
 
 
 def result_response(requested: RequestedChannel, context: Context) -> FollowResultResponse:
-    accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
+    accepted_status = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
     return FollowResultResponse(
         reference=context.translate(requested.written),
-        status=FollowStatus.REFUSED if requested.refused else accepted,
+        status=FollowStatus.REFUSED if requested.refused else accepted_status,
         request_id=requested.request_id,
         channel_id=requested.followed.channel_id if requested.followed else None,
         why=context.translate(requested.refused),

@@ -100,9 +100,9 @@ async def get_dead_letter(context: Context, number: Number) -> DeadLetterDetails
 @area.post("/dead-letters/{number}/replay", scope=KeyScope.OPERATE, example=LINE_EXAMPLE)
 async def replay_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
     """Replay a dead letter: send it back to the stage that failed, and to no other."""
-    partitions = context.app.settings.streams.partitions
+    partition_count = context.app.settings.streams.partitions
     letter = await replay(
-        number, letters=context.app.api.dead_letters, redis=context.app.redis, partitions=partitions
+        number, letters=context.app.api.dead_letters, redis=context.app.redis, partition_count=partition_count
     )
     context.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)

@@ -170,24 +170,26 @@ async def list_caught_changes(context: Context, last_day: LastDay = None) -> Cau
     )
 
 
-def _response(described: DescribedChange, translate: Callable[[Reason], str]) -> QuietChangeResponse:
-    change = described.change
+def _response(described_change: DescribedChange, translate: Callable[[Reason], str]) -> QuietChangeResponse:
+    change = described_change.change
     return QuietChangeResponse(
         post_id=str(change.post_id),
-        channel=described.channel,
-        link=described.link,
+        channel=described_change.channel,
+        link=described_change.link,
         kind=change.kind,
         changed_at=change.changed_at,
         posted_at=change.posted_at,
         before=change.before,
         after=change.after,
         views=change.views,
-        difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in described.pieces],
+        difference=[
+            TextPieceResponse(change=piece.change, text=piece.text) for piece in described_change.pieces
+        ],
         meaning=[
             MeaningChangeResponse(
                 kind=meaning.kind, before=meaning.before, after=meaning.after, words=translate(meaning.words)
             )
-            for meaning in described.meaning
+            for meaning in described_change.meaning
         ],
     )
 

@@ -254,13 +254,15 @@ def _analysis_response(result: Enrichment | None) -> AnalysisResponse | None:
     return None if result is None else AnalysisResponse.model_validate(result, from_attributes=True)
 
 
-def _version_response(described: DescribedVersion) -> PostVersionResponse:
-    version = described.version
+def _version_response(described_version: DescribedVersion) -> PostVersionResponse:
+    version = described_version.version
     return PostVersionResponse(
         revision=version.revision,
         text=version.text,
         edited_at=version.edited_at,
         seen_at=version.seen_at,
         replaced_at=version.replaced_at,
-        difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in described.pieces],
+        difference=[
+            TextPieceResponse(change=piece.change, text=piece.text) for piece in described_version.pieces
+        ],
     )

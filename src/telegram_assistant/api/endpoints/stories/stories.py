@@ -247,8 +247,10 @@ async def get_story(
 
     Posts that hold together only through posts that you cannot see are separate stories.
     """
-    full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    return full_response(full, context.translate)
+    full_story = await story_around(
+        PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores
+    )
+    return full_response(full_story, context.translate)
 
 
 @area.put("/stories/grouping", scope=KeyScope.WRITE, example={"grouping": "strict"})

@@ -139,15 +139,15 @@ def _story(trend: Trend) -> TrendResponse:
     )
 
 
-def _trend(explained: ExplainedTrend) -> KeywordTrendResponse:
+def _trend(explained_trend: ExplainedTrend) -> KeywordTrendResponse:
     return KeywordTrendResponse(
-        keywords=[_keyword(keyword) for keyword in explained.keywords],
-        channels=explained.trend.channels,
-        mentions=explained.trend.mentions,
-        usual=explained.trend.usual,
-        pace=list(explained.trend.pace),
-        usual_pace=list(explained.trend.usual_pace),
-        post_ids=[str(post) for post in explained.visible],
+        keywords=[_keyword(keyword) for keyword in explained_trend.keywords],
+        channels=explained_trend.trend.channels,
+        mentions=explained_trend.trend.mentions,
+        usual=explained_trend.trend.usual,
+        pace=list(explained_trend.trend.pace),
+        usual_pace=list(explained_trend.trend.usual_pace),
+        post_ids=[str(post_id) for post_id in explained_trend.visible],
     )
 
 
@@ -155,5 +155,5 @@ def _day(day: ExplainedDay) -> TrendDayResponse:
     return TrendDayResponse(day=day.day, trends=[_trend(trend) for trend in day.trends])
 
 
-def _keyword(written: WrittenKeyword) -> KeywordResponse:
-    return KeywordResponse(kind=written.keyword.kind, text=written.text)
+def _keyword(written_keyword: WrittenKeyword) -> KeywordResponse:
+    return KeywordResponse(kind=written_keyword.keyword.kind, text=written_keyword.text)

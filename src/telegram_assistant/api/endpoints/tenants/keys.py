@@ -119,7 +119,7 @@ async def create_api_key(context: Context, body: KeyRequest) -> CreatedKeyRespon
     context.note(name=body.name, scopes=list(body.scopes))
     caller = context.caller
     maker = KeyMaker(actor=caller.actor, scopes=caller.scopes, user_id=caller.user_id, key_id=caller.key_id)
-    created = await make_key(
+    created_key = await make_key(
         body.name,
         body.scopes,
         maker=maker,
@@ -127,7 +127,7 @@ async def create_api_key(context: Context, body: KeyRequest) -> CreatedKeyRespon
         now=context.now,
         expires_at=body.expires_at,
     )
-    return created_key_response(created)
+    return created_key_response(created_key)
 
 
 @area.delete("/keys/{key_id}", scope=KeyScope.ADMIN)

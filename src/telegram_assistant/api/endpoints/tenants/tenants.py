@@ -201,23 +201,23 @@ async def suspend_tenant(
     """
     context.note(reason=body.reason)
     drop_cached_keys = RateLimits(context.app.redis).drop_cached_keys
-    suspended = await tenants.suspend_tenant(
+    suspended_summary = await tenants.suspend_tenant(
         tenant_id,
         why=body.reason,
         tenants=context.app.api.tenant_operations,
         drop_cached_keys=drop_cached_keys,
     )
-    return tenant_response(suspended, settings=context.app.settings)
+    return tenant_response(suspended_summary, settings=context.app.settings)
 
 
 @area.post("/tenants/{tenant_id}/resume", scope=KeyScope.OPERATE, example=EXAMPLE)
 async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
     """Resume a suspended tenant."""
     drop_cached_keys = RateLimits(context.app.redis).drop_cached_keys
-    resumed = await tenants.resume_tenant(
+    resumed_summary = await tenants.resume_tenant(
         tenant_id, tenants=context.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
     )
-    return tenant_response(resumed, settings=context.app.settings)
+    return tenant_response(resumed_summary, settings=context.app.settings)
 
 
 @area.put("/tenants/{tenant_id}/media-quota", scope=KeyScope.OPERATE, example=EXAMPLE)

@@ -185,10 +185,10 @@ async def choose_policies(context: Context, body: PoliciesRequest) -> PoliciesRe
     them changes.
     """
     context.note(policy=body.policy, channels=len(body.channel_ids))
-    chosen = await ai_policies.choose_policy(
+    chosen_forces = await ai_policies.choose_policy(
         [ChannelId(channel_id) for channel_id in body.channel_ids], body.policy, stores=context.stores
     )
-    return PoliciesResponse(items=[_policy(policy) for policy in chosen], next=None)
+    return PoliciesResponse(items=[_policy(policy) for policy in chosen_forces], next=None)
 
 
 @area.put("/ai/consent", scope=KeyScope.ADMIN, example=STANCE_EXAMPLE)

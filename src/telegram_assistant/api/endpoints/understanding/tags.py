@@ -121,8 +121,8 @@ async def list_most_used_tags(
 async def choose_tag_name(context: Context, tag: TagName, body: TagChoiceRequest) -> TagsResponse:
     """Hide or rename a tag."""
     context.note(shown_as=body.shown_as, hidden=body.hidden)
-    chosen = await choose_tag(tag, stores=context.stores, shown_as=body.shown_as, hidden=body.hidden)
-    return TagsResponse(items=[_tag(tenant_tag) for tenant_tag in chosen])
+    chosen_tags = await choose_tag(tag, stores=context.stores, shown_as=body.shown_as, is_hidden=body.hidden)
+    return TagsResponse(items=[_tag(tenant_tag) for tenant_tag in chosen_tags])
 
 
 @area.get(

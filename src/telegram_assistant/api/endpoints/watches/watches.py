@@ -186,7 +186,7 @@ async def list_watches(context: Context) -> WatchesResponse:
 async def create_watch(context: Context, body: WatchRequest) -> WatchResponse:
     """Create a watch. It looks at what happens from now on."""
     context.note(name=body.name, kind=body.kind)
-    created = await watches.create_watch(
+    created_watch = await watches.create_watch(
         body.name,
         body.target(),
         body.options(),
@@ -195,7 +195,7 @@ async def create_watch(context: Context, body: WatchRequest) -> WatchResponse:
         now=context.now,
         zone=ZoneInfo(body.zone),
     )
-    return watch_response(created)
+    return watch_response(created_watch)
 
 
 @area.get("/watches/preview", scope=KeyScope.READ, example=PREVIEW_EXAMPLE, is_expensive=True)

@@ -212,10 +212,10 @@ def key() -> None:
     console.print(make_key())
 
 
-async def _find_owner(assembled: App, number: int) -> tuple[Tenant, UUID]:
+async def _find_owner(app: App, number: int) -> tuple[Tenant, UUID]:
     """The tenant of an account, and the account's id in that tenant."""
-    owner = await find_account_owner(AccountId(number), accounts=assembled.system.accounts)
-    return await tenant_named(assembled, owner.tenant), owner.public_id
+    owner = await find_account_owner(AccountId(number), accounts=app.system.accounts)
+    return await tenant_named(app, owner.tenant), owner.public_id
 
 
 def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:

@@ -45,7 +45,7 @@ async def log_in(
     attempt_id = await begin_login(way, logins=logins, secret=secret)
     try:
         last_question = await _show_codes(logins, attempt_id, secret) if way is LoginWay.QR else 0
-        attempt = await _answer_questions(logins, attempt_id, secret, phone, answered=last_question)
+        attempt = await _answer_questions(logins, attempt_id, secret, phone, answered_count=last_question)
     finally:
         await give_up_login(attempt_id, logins=logins)
     if attempt.state is LoginState.EXPIRED:
@@ -66,23 +66,23 @@ async def _show_codes(logins: OwnLogins, attempt_id: UUID, secret: bytes) -> int
 
 
 async def _answer_questions(
-    logins: OwnLogins, attempt_id: UUID, secret: bytes, phone: str | None, *, answered: int = 0
+    logins: OwnLogins, attempt_id: UUID, secret: bytes, phone: str | None, *, answered_count: int = 0
 ) -> LoginAttempt:
-    while not (attempt := (await _next_question(logins, attempt_id, secret, answered)).attempt).is_over:
+    while not (attempt := (await _next_question(logins, attempt_id, secret, answered_count)).attempt).is_over:
         answer, phone = phone or _prompt(attempt), None
         await answer_login(attempt_id, attempt.question, answer, logins=logins)
-        answered = attempt.question
+        answered_count = attempt.question
     return attempt
 
 
-async def _next_question(logins: OwnLogins, attempt_id: UUID, secret: bytes, answered: int) -> Login:
-    began, has_noticed = time.monotonic(), False
+async def _next_question(logins: OwnLogins, attempt_id: UUID, secret: bytes, answered_count: int) -> Login:
+    began_at, has_noticed = time.monotonic(), False
     while True:
         login = await get_login(attempt_id, logins=logins, secret=secret)
-        if login.attempt.is_over or login.attempt.question > answered:
+        if login.attempt.is_over or login.attempt.question > answered_count:
             return login
-        waited = time.monotonic() - began
-        if waited > GIVE_UP_AFTER_SECONDS:
+        waited_seconds = time.monotonic() - began_at
+        if waited_seconds > GIVE_UP_AFTER_SECONDS:
             raise Rejected(
                 Reason(
                     "no_ingest_role",
@@ -90,7 +90,7 @@ async def _next_question(logins: OwnLogins, attempt_id: UUID, secret: bytes, ans
                     "then log in again",
                 )
             )
-        if waited > NOTICE_AFTER_SECONDS and not has_noticed:
+        if waited_seconds > NOTICE_AFTER_SECONDS and not has_noticed:
             console.print("Waiting for the ingest role ...")
             has_noticed = True
         await asyncio.sleep(LOOK_SECONDS)

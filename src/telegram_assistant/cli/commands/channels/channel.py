@@ -32,9 +32,9 @@ def show_channel(
     """Show how a channel is read, when it posts, and how soon its posts are stored."""
 
     async def answer(context: RequestContext) -> ChannelActivityResponse:
-        followed = await find_followed(which, followed=context.stores.followed)
+        followed_channel = await find_followed(which, followed=context.stores.followed)
         zone = context.app.settings.telemetry.time_zone
-        return await get_channel_activity(context, followed.channel_id, zone)
+        return await get_channel_activity(context, followed_channel.channel_id, zone)
 
     show_endpoint(answer, _print_channel, as_json=as_json, tenant=tenant)
 
@@ -76,7 +76,7 @@ def _draw_week(hours: Sequence[Sequence[int]]) -> None:
     """One line per day; the darker, the more posts."""
     max_posts = max(map(max, hours))
     for name, day in zip(DAYS, hours, strict=True):
-        cells = "".join(SHADES[-(-(len(SHADES) - 1) * posts // max_posts)] * 2 for posts in day)
+        cells = "".join(SHADES[-(-(len(SHADES) - 1) * post_count // max_posts)] * 2 for post_count in day)
         console.print(Text(f"{name}  {cells}"), soft_wrap=True)
     console.print(Text("     0           6           12          18"), soft_wrap=True)
 

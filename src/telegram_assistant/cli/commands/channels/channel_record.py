@@ -29,8 +29,8 @@ def show_record(
     """Show the record of a channel over the last 30 days, counted from the posts of the tenant."""
 
     async def answer(context: RequestContext) -> ChannelRecordResponse:
-        followed = await find_followed(which, followed=context.stores.followed)
-        return await get_channel_record(context, followed.channel_id)
+        followed_channel = await find_followed(which, followed=context.stores.followed)
+        return await get_channel_record(context, followed_channel.channel_id)
 
     show_endpoint(answer, _print_record, as_json=as_json, tenant=tenant)
 

@@ -102,18 +102,22 @@ async def wait_for(
 ) -> RequestReport:
     """Waits until the requests are answered, or until this time has passed, and returns their outcome."""
     requests = assembled.tenant(tenant_id).requests
-    waiting = {channel.request_id for channel in requested_channels if channel.request_id is not None}
+    waiting_ids = {channel.request_id for channel in requested_channels if channel.request_id is not None}
     statuses: dict[UUID, RequestStatus] = {}
     deadline = asyncio.get_running_loop().time() + seconds
-    with _bar("looking for channels", len(waiting), is_hidden=not waiting) as progress:
+    with _bar("looking for channels", len(waiting_ids), is_hidden=not waiting_ids) as progress:
         while True:
-            latest = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
+            latest = await some_requests(waiting_ids, requests=requests, now=datetime.now(UTC))
             statuses |= {status.request.request_id: status for status in latest}
-            waiting = {number for number in waiting if statuses[number].request.state is RequestState.OPEN}
-            progress.update(progress.task_ids[0], completed=len(statuses) - len(waiting))
-            if not waiting or asyncio.get_running_loop().time() >= deadline:
+            waiting_ids = {
+                request_id
+                for request_id in waiting_ids
+                if statuses[request_id].request.state is RequestState.OPEN
+            }
+            progress.update(progress.task_ids[0], completed=len(statuses) - len(waiting_ids))
+            if not waiting_ids or asyncio.get_running_loop().time() >= deadline:
                 break
-            await asyncio.sleep(0.2 if len(waiting) <= MAX_LINES else 2.0)
+            await asyncio.sleep(0.2 if len(waiting_ids) <= MAX_LINES else 2.0)
     zone = ZoneInfo(assembled.settings.telemetry.time_zone)
     return RequestReport(
         requested_channels, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone
@@ -133,9 +137,9 @@ def print_report(report: RequestReport) -> None:
         raise typer.Exit(1)
 
 
-def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
+def print_waiting(waiting_kinds: Sequence[WaitingKind], zone: ZoneInfo) -> None:
     """Prints how many requests wait, why, and until when."""
-    for waiting_kind in waiting:
+    for waiting_kind in waiting_kinds:
         singular, plural = THINGS[waiting_kind.kind]
         summary = (
             f"1 {singular} waits"
@@ -147,7 +151,7 @@ def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
         console.print(f"[yellow]{summary}[/]: {words_of(waiting_kind.first.reason)}.{until}")
     if any(
         waiting_kind.kind is RequestKind.USERNAME and _is_far(waiting_kind.last.estimated_end)
-        for waiting_kind in waiting
+        for waiting_kind in waiting_kinds
     ):
         console.print(
             f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {words_of(FASTER)}."
@@ -171,11 +175,11 @@ def show_requests(
         response = await list_channel_requests(context, state=state, limit=limit)
         return response, await waiting_requests(requests=context.stores.requests, now=context.now)
 
-    response, waiting = with_app(read)
-    show_value(response, partial(_print_requests, waiting=waiting), as_json=as_json)
+    response, waiting_kinds = with_app(read)
+    show_value(response, partial(_print_requests, waiting_kinds=waiting_kinds), as_json=as_json)
 
 
-def _print_requests(response: ChannelRequestsResponse, *, waiting: Sequence[WaitingKind]) -> None:
+def _print_requests(response: ChannelRequestsResponse, *, waiting_kinds: Sequence[WaitingKind]) -> None:
     if not response.items:
         console.print("There are no such requests. `tga channels add @name` makes one.")
         return
@@ -192,7 +196,7 @@ def _print_requests(response: ChannelRequestsResponse, *, waiting: Sequence[Wait
             ),
         )
     console.print(table)
-    print_waiting(waiting, zone)
+    print_waiting(waiting_kinds, zone)
 
 
 def retry_requests(
@@ -221,43 +225,51 @@ def retry_requests(
                 f"/channels/requests/{request}/retry",
             )
             return 1
-        retried = await try_all_again(fates=stores.request_fates)
+        retried_count = await try_all_again(fates=stores.request_fates)
         await record_change(
             assembled,
             chosen_tenant.tenant_id,
             "retry_channel_requests",
             "/channels/requests/retry",
-            retried=retried,
+            retried=retried_count,
         )
-        return retried
+        return retried_count
 
     count = with_app(ask)
     console.print(f"{count:,} tried again; `tga channels requests` shows what becomes of them.")
 
 
 def _print_outcome(channel: RequestedChannel, report: RequestReport) -> None:
-    status, failure, written = report.status(channel), report.failure(channel), words_of(channel.written)
+    status, failure, channel_words = (
+        report.status(channel),
+        report.failure(channel),
+        words_of(channel.written),
+    )
     if failure is not None:
-        complaints.print(f"[red]{written}[/]: {words_of(failure)}")
+        complaints.print(f"[red]{channel_words}[/]: {words_of(failure)}")
     elif channel.followed is not None:
-        console.print(f"[green]{written}[/]: already followed ({escape(channel.followed.title)})")
+        console.print(f"[green]{channel_words}[/]: already followed ({escape(channel.followed.title)})")
     elif status is not None and status.expected is None:
-        console.print(f"[green]{written}[/]: follows {words_of(status.reason)}")
+        console.print(f"[green]{channel_words}[/]: follows {words_of(status.reason)}")
     elif status is not None and status.expected is not None:
         end = status.expected.estimated_end
         until = f"; estimated end: {_format_moment(end, report.zone)}{_in_days(end)}" if end else ""
-        console.print(f"[yellow]{written}[/]: waits: {words_of(status.expected.reason)}{until}")
+        console.print(f"[yellow]{channel_words}[/]: waits: {words_of(status.expected.reason)}{until}")
 
 
 def _print_summary(report: RequestReport) -> None:
     states = [status.request.state for status in report.statuses.values()]
-    followed = sum(channel.followed is not None for channel in report.requested)
-    refused = [channel for channel in report.requested if channel.refused is not None]
-    console.print(f"{len(states):,} requested, {followed:,} already followed, {len(refused):,} refused.")
-    failed = [channel for channel in report.requested if channel.refused is None and report.failure(channel)]
+    followed_count = sum(channel.followed is not None for channel in report.requested)
+    refused_channels = [channel for channel in report.requested if channel.refused is not None]
+    console.print(
+        f"{len(states):,} requested, {followed_count:,} already followed, {len(refused_channels):,} refused."
+    )
+    failed_channels = [
+        channel for channel in report.requested if channel.refused is None and report.failure(channel)
+    ]
     if done_count := states.count(RequestState.DONE):
         console.print(f"[green]{done_count:,} found so far[/]; they are followed.")
-    for what, matching_channels in (("refused", refused), ("failed", failed)):
+    for what, matching_channels in (("refused", refused_channels), ("failed", failed_channels)):
         for channel in matching_channels[:MAX_REASONS]:
             complaints.print(
                 f"[red]{what}[/] {words_of(channel.written)}: {words_of(report.failure(channel))}"

@@ -133,8 +133,8 @@ def export(tenant: TenantName = "default") -> None:
         chosen_tenant = await tenant_named(assembled, tenant)
         return await all_followed(followed=assembled.tenant(chosen_tenant.tenant_id).followed)
 
-    followed = with_app(load_channels)
-    typer.echo(as_opml(followed, title=f"Channels of {tenant}"), nl=False)
+    followed_channels = with_app(load_channels)
+    typer.echo(as_opml(followed_channels, title=f"Channels of {tenant}"), nl=False)
 
 
 @app.command(name="list")
@@ -143,20 +143,20 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
     async def read(assembled: App) -> tuple[ChannelsResponse, tuple[WaitingKind, ...]]:
         context = await context_for(assembled, tenant, for_people=not as_json)
-        waiting = await waiting_requests(requests=context.stores.requests, now=context.now)
-        return await list_channels(context, limit=MAX_ITEMS), waiting
+        waiting_kinds = await waiting_requests(requests=context.stores.requests, now=context.now)
+        return await list_channels(context, limit=MAX_ITEMS), waiting_kinds
 
-    response, waiting = with_app(read)
-    show_value(response, partial(_print_channels, waiting=waiting), as_json=as_json)
+    response, waiting_kinds = with_app(read)
+    show_value(response, partial(_print_channels, waiting_kinds=waiting_kinds), as_json=as_json)
 
 
-def _print_channels(response: ChannelsResponse, *, waiting: Sequence[WaitingKind]) -> None:
+def _print_channels(response: ChannelsResponse, *, waiting_kinds: Sequence[WaitingKind]) -> None:
     if response.items:
         console.print(_channel_table(response.items))
-    elif not waiting:
+    elif not waiting_kinds:
         console.print("No channel is followed. Begin with: tga channels add @name")
-    print_waiting(waiting, zone_here())
-    if waiting:
+    print_waiting(waiting_kinds, zone_here())
+    if waiting_kinds:
         console.print("`tga channels requests` shows each of them.")
 
 
@@ -303,7 +303,7 @@ def verify(
 
 
 async def _request(
-    assembled: App,
+    app: App,
     tenant: str,
     listed_channels: Sequence[ListedChannel],
     subscription: Subscription,
@@ -311,31 +311,27 @@ async def _request(
     all_joined: bool,
     wait: int,
 ) -> RequestReport:
-    chosen_tenant = await tenant_named(assembled, tenant)
-    requested_channels = await request_channels(
-        assembled, chosen_tenant.tenant_id, listed_channels, subscription
-    )
+    chosen_tenant = await tenant_named(app, tenant)
+    requested_channels = await request_channels(app, chosen_tenant.tenant_id, listed_channels, subscription)
     if all_joined:
         requested_channels.append(
-            await follow_joined(subscription, requests=assembled.tenant(chosen_tenant.tenant_id).requests)
+            await follow_joined(subscription, requests=app.tenant(chosen_tenant.tenant_id).requests)
         )
-    accepted = [str(request.written) for request in requested_channels if request.refused is None]
+    accepted_names = [str(request.written) for request in requested_channels if request.refused is None]
     await record_change(
-        assembled,
+        app,
         chosen_tenant.tenant_id,
         "follow_channels",
         "/channels",
-        references=accepted[:MAX_RECORDED],
-        count=len(accepted),
+        references=accepted_names[:MAX_RECORDED],
+        count=len(accepted_names),
     )
-    return await wait_for(assembled, chosen_tenant.tenant_id, requested_channels, wait)
+    return await wait_for(app, chosen_tenant.tenant_id, requested_channels, wait)
 
 
-async def _find_channel(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
-    chosen_tenant = await tenant_named(assembled, tenant)
-    return chosen_tenant, await find_followed(
-        which, followed=assembled.tenant(chosen_tenant.tenant_id).followed
-    )
+async def _find_channel(app: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
+    chosen_tenant = await tenant_named(app, tenant)
+    return chosen_tenant, await find_followed(which, followed=app.tenant(chosen_tenant.tenant_id).followed)
 
 
 def _read_text(file: Path) -> str:

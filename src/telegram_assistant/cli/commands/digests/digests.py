@@ -132,8 +132,8 @@ def plan(person: PersonName = "", tenant: TenantName = "default", as_json: AsJso
         context = await context_for(assembled, tenant, person=person)
         return await get_digest_plan(context), await _receiver_names(context.stores)
 
-    chosen, names = with_app(look, needs_redis=False)
-    show_value(chosen, partial(_print_plan, names=names), as_json=as_json)
+    chosen_response, names = with_app(look, needs_redis=False)
+    show_value(chosen_response, partial(_print_plan, names=names), as_json=as_json)
 
 
 @app.command("set-plan")
@@ -204,7 +204,9 @@ def _print_plan(plan_response: DigestPlanResponse, *, names: Mapping[UUID, str])
         f"Digests come at {', '.join(plan_response.times)} ({plan_response.zone}), {days}, "
         f"{plan_response.length.stories} stories at most."
     )
-    receivers = ", ".join(names[receiver] for receiver in plan_response.receivers if receiver in names)
+    receivers = ", ".join(
+        names[receiver_id] for receiver_id in plan_response.receivers if receiver_id in names
+    )
     console.print(
         Text(f"They wait on the page and go to {receivers}." if receivers else "They wait on the page.")
     )

@@ -63,9 +63,11 @@ def _print_interests(response: InterestsResponse) -> None:
         for interest in response.items:
             table.add_row(Text(interest.topic), f"{interest.weight:+.1f}", Text(_why(interest)))
         console.print(table)
-    for muted in (opinion for opinion in response.feedback if opinion.feedback is Feedback.MUTED):
+    for muted_response in (opinion for opinion in response.feedback if opinion.feedback is Feedback.MUTED):
         console.print(
-            Text(f"muted: {muted.headline}  ").append(f"tga interests undo {muted.story_id}", style="dim")
+            Text(f"muted: {muted_response.headline}  ").append(
+                f"tga interests undo {muted_response.story_id}", style="dim"
+            )
         )
 
 
@@ -129,9 +131,9 @@ def undo(story: Story, person: PersonName = "", tenant: TenantName = "default") 
     )
 
 
-def _give_feedback(story: PostId, feedback: Feedback, tenant: str, person: str) -> None:
+def _give_feedback(story_id: PostId, feedback: Feedback, tenant: str, person: str) -> None:
     topics = _with_own(
-        tenant, person, lambda stores, own: interests.say(story, feedback, stores=stores, interests=own)
+        tenant, person, lambda stores, own: interests.say(story_id, feedback, stores=stores, interests=own)
     )
     console.print(
         f"Learnt from it: {', '.join(topics)}."
@@ -140,11 +142,11 @@ def _give_feedback(story: PostId, feedback: Feedback, tenant: str, person: str) 
     )
 
 
-async def _take_all_back(story: PostId, stores: TenantStores, own: PersonInterests) -> list[str]:
+async def _take_all_back(story_id: PostId, stores: TenantStores, own: PersonInterests) -> list[str]:
     withdrawn_feedback = []
     for feedback in ABOUT_STORIES:
         with suppress(Missing):
-            await interests.take_back(story, feedback, stores=stores, interests=own)
+            await interests.take_back(story_id, feedback, stores=stores, interests=own)
             withdrawn_feedback.append(feedback.value)
     return withdrawn_feedback
 

@@ -99,9 +99,12 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
     async def send(assembled: App) -> int:
         chosen_numbers = await _choose_letters(assembled, numbers, stage)
         for number in chosen_numbers:
-            partitions = assembled.settings.streams.partitions
+            partition_count = assembled.settings.streams.partitions
             await dead_letters.replay(
-                number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions
+                number,
+                letters=assembled.api.dead_letters,
+                redis=assembled.redis,
+                partition_count=partition_count,
             )
             await record_operation(assembled, "replay_dead_letter", f"/dead-letters/{number}")
         return len(chosen_numbers)
@@ -123,11 +126,11 @@ def discard(numbers: Numbers = None, stage: OfStage = None) -> None:
     console.print(f"{with_app(discard_all)} discarded.")
 
 
-async def _choose_letters(assembled: App, numbers: list[int] | None, stage: str | None) -> list[int]:
+async def _choose_letters(app: App, numbers: list[int] | None, stage: str | None) -> list[int]:
     if bool(numbers) == bool(stage):
         complaints.print("Give numbers from `tga dead-letters list`, or --stage.")
         raise typer.Exit(2)
     if numbers:
         return numbers
-    page = await dead_letters.list_letters(letters=assembled.api.dead_letters, stage=stage, limit=MAX_LETTERS)
+    page = await dead_letters.list_letters(letters=app.api.dead_letters, stage=stage, limit=MAX_LETTERS)
     return [letter.dead_letter_id for letter in page.letters]

@@ -124,39 +124,37 @@ def stories() -> None:
     console.print(f"{rebuild.done} posts are grouped again.")
 
 
-async def _rebuild(
-    assembled: App, projection: Projection, rebuild_run: Coroutine[None, None, object]
-) -> Rebuild:
-    await request_rebuild(projection, rebuilds=assembled.system.rebuilds)
-    await record_operation(assembled, "rebuild", f"/projections/{projection}")
+async def _rebuild(app: App, projection: Projection, rebuild_run: Coroutine[None, None, object]) -> Rebuild:
+    await request_rebuild(projection, rebuilds=app.system.rebuilds)
+    await record_operation(app, "rebuild", f"/projections/{projection}")
     task = asyncio.create_task(rebuild_run)
     try:
-        return await _watch(assembled, projection, task)
+        return await _watch(app, projection, task)
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _rebuild_vectors_here(assembled: App, stack: AsyncExitStack) -> None:
+async def _rebuild_vectors_here(app: App, stack: AsyncExitStack) -> None:
     """Rebuilds in this process, unless another process has opened the vectors: then that process rebuilds."""
     try:
-        vectors = await stack.enter_async_context(open_vectors(assembled.settings.vectors))
+        vectors = await stack.enter_async_context(open_vectors(app.settings.vectors))
     except InUse:
         return
     assert vectors is not None  # they are not off
-    system, model = assembled.system, assembled.settings.ai.embeddings_model_in_force
-    index = VectorIndex(vectors, gate=assembled.gate, states=system.post_states)
+    system, model = app.system, app.settings.ai.embeddings_model_in_force
+    index = VectorIndex(vectors, gate=app.gate, states=system.post_states)
     await rebuild_vectors(
         index=index,
         states=system.post_states,
         rebuilds=system.rebuilds,
         model=model,
-        owner=assembled.instance,
+        owner=app.instance,
         stopping=asyncio.Event(),
     )
 
 
-async def _watch(assembled: App, projection: Projection, task: asyncio.Task[object]) -> Rebuild:
+async def _watch(app: App, projection: Projection, task: asyncio.Task[object]) -> Rebuild:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     alone_since = asyncio.get_running_loop().time()
     line_at = alone_since
@@ -165,7 +163,7 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
         while True:
             if task.done() and (error := task.exception()) is not None:
                 raise error
-            rebuild = await rebuild_status(projection, rebuilds=assembled.system.rebuilds)
+            rebuild = await rebuild_status(projection, rebuilds=app.system.rebuilds)
             description = f"{projection.value} {rebuild.error}".strip()
             progress.update(
                 bar,

@@ -71,9 +71,13 @@ def _print_status(response: SchedulerResponse) -> None:
         )
         table.add_row(name, cell)
     console.print(table)
-    for parked in response.parked:
-        pause_text = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
-        console.print(f"[yellow]parked[/] {escape(parked.title)} {pause_text}: {escape(parked.reason)}")
+    for parked_channel in response.parked:
+        pause_text = (
+            f"until {parked_channel.until:%Y-%m-%d %H:%M} UTC after {parked_channel.failures} failures"
+        )
+        console.print(
+            f"[yellow]parked[/] {escape(parked_channel.title)} {pause_text}: {escape(parked_channel.reason)}"
+        )
 
 
 @app.command()
@@ -86,25 +90,27 @@ def reset() -> None:
 
     async def clear(assembled: App) -> tuple[bool, int, int]:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()
-        marks, pulled = (
+        marks, pulled_count = (
             await delete_all_high_water(assembled.redis),
             await pull_forward_channels(planning=assembled.system.planning),
         )
-        await record_operation(assembled, "reset_scheduler", "/scheduler", marks=marks, pulled_forward=pulled)
-        return had_lock, marks, pulled
+        await record_operation(
+            assembled, "reset_scheduler", "/scheduler", marks=marks, pulled_forward=pulled_count
+        )
+        return had_lock, marks, pulled_count
 
-    had_lock, marks, pulled = with_app(clear)
+    had_lock, marks, pulled_count = with_app(clear)
     console.print(
         f"{'The lock was deleted' if had_lock else 'There was no lock'}, and {marks} high-water marks."
     )
-    if pulled:
+    if pulled_count:
         console.print(
             words_of(
                 Reason(
                     "channels_pulled_forward",
                     "{count} channel that waited for the end of a flood wait is due now.",
                     "{count} channels that waited for the end of a flood wait are due now.",
-                    count=pulled,
+                    count=pulled_count,
                 )
             )
         )

@@ -78,21 +78,21 @@ def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped 
         raise typer.Exit(1)
 
     async def resume_it(assembled: App) -> bool:
-        stopped = await resume(assembled.redis, stage)
+        is_stopped = await resume(assembled.redis, stage)
         await record_operation(assembled, "resume_stage", f"/streams/{stage}")
-        return stopped
+        return is_stopped
 
-    stopped = with_app(resume_it)
-    console.print(f"{stage} resumes within seconds." if stopped else f"{stage} was not stopped.")
+    is_stopped = with_app(resume_it)
+    console.print(f"{stage} resumes within seconds." if is_stopped else f"{stage} was not stopped.")
 
 
-async def _measure(assembled: App) -> StagesResponse:
-    partitions = assembled.settings.streams.partitions
-    states = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions)
-    unknown_groups = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
+async def _measure(app: App) -> StagesResponse:
+    partition_count = app.settings.streams.partitions
+    states = await measure_stages(app.redis, stages_of(app.settings), partition_count)
+    unknown_groups = await find_unknown_groups(app.redis, readers_of(WITH_GRAPH, partition_count))
     return StagesResponse(
         items=[StageResponse.model_validate(state, from_attributes=True) for state in states],
-        on_their_way=await count_waiting_revisions(outbox=assembled.system.outbox),
+        on_their_way=await count_waiting_revisions(outbox=app.system.outbox),
         unknown_groups=[
             UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown_groups
         ],

@@ -76,9 +76,9 @@ def remove(
     console.print("The mark is removed.")
 
 
-def _mark(story: PostId, mark: Mark, tenant: str, person: str) -> None:
-    _with_own(tenant, person, lambda stores, own: marks.mark_story(story, mark, stores=stores, marks=own))
-    console.print(f"The story is marked. Take it back with: tga marks remove {story} {mark.value}")
+def _mark(story_id: PostId, mark: Mark, tenant: str, person: str) -> None:
+    _with_own(tenant, person, lambda stores, own: marks.mark_story(story_id, mark, stores=stores, marks=own))
+    console.print(f"The story is marked. Take it back with: tga marks remove {story_id} {mark.value}")
 
 
 def _print_marks(response: StoryMarksResponse) -> None:

@@ -100,8 +100,8 @@ def stories(  # noqa: PLR0913, PLR0917 -- its options
             await (take_out if apart else put_back)(post_id, stores=context.stores)
             action = "take_post_out" if apart else "put_post_back"
             await record_change(context.app, context.caller.tenant_id, action, str(post_id))
-        full = await story_around(post_id, stores=context.stores)
-        return full_response(await _write(full, context) if write else full, context.translate)
+        full_story = await story_around(post_id, stores=context.stores)
+        return full_response(await _write(full_story, context) if write else full_story, context.translate)
 
     show_endpoint(look, _print_story, as_json=as_json, tenant=tenant, needs_redis=False)
 
@@ -172,11 +172,11 @@ def _print_story(full: FullStoryResponse) -> None:
         _print_state(full.summary)
     _print_sentences(full.summary.in_own_words[1:] if full.summary else full.story.sentences)
     for dispute in full.summary.disputed if full.summary else ():
-        others = ", ".join(f"{other.number} ({len(other.post_ids)})" for other in dispute.others)
+        other_numbers = ", ".join(f"{other.number} ({len(other.post_ids)})" for other in dispute.others)
         console.print(
             Text(
                 f"  disputed: {dispute.stands.number} ({len(dispute.stands.post_ids)} channels), "
-                f"others say {others}",
+                f"others say {other_numbers}",
                 style="yellow",
             )
         )

@@ -66,13 +66,13 @@ def _stories(story_trends: Sequence[Trend], zone: ZoneInfo) -> Table:
 
 def _keywords(title: str, explained_trends: Sequence[ExplainedTrend]) -> Table:
     table = Table(title, "channels", "mentions", "usual", "first post", pad_edge=False)
-    for explained in explained_trends:
-        names = ", ".join(keyword.text for keyword in explained.keywords)
+    for explained_trend in explained_trends:
+        names = ", ".join(keyword.text for keyword in explained_trend.keywords)
         table.add_row(
             Text(names),
-            str(explained.trend.channels),
-            str(explained.trend.mentions),
-            f"{explained.trend.usual:.1f}",
-            Text(explained.posts[0].sentence),
+            str(explained_trend.trend.channels),
+            str(explained_trend.trend.mentions),
+            f"{explained_trend.trend.usual:.1f}",
+            Text(explained_trend.posts[0].sentence),
         )
     return table

@@ -80,7 +80,7 @@ def create(
             is_operator=chosen_tenant.is_operator,
         )
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
-        created = await make_key(
+        created_key = await make_key(
             name,
             key_scopes,
             maker=maker,
@@ -97,14 +97,14 @@ def create(
             scopes=[*key_scopes],
             user=user or None,
         )
-        return created
+        return created_key
 
     show_value(created_key_response(with_app(make)), _print_created, as_json=as_json)
 
 
-def _print_created(created: CreatedKeyResponse) -> None:
-    console.print(f"Key {created.key.key_id}. It is shown only once; store it:")
-    typer.echo(created.secret)
+def _print_created(created_key_response: CreatedKeyResponse) -> None:
+    console.print(f"Key {created_key_response.key.key_id}. It is shown only once; store it:")
+    typer.echo(created_key_response.secret)
 
 
 @app.command(name="list")

@@ -55,7 +55,7 @@ def _print_tenants(response: TenantsResponse) -> None:
         pad_edge=False,
     )
     for tenant in response.items:
-        spent, limit = (
+        spent_text, limit = (
             (money_of(tenant.budget.used_micro), money_of(tenant.budget.micro))
             if tenant.budget
             else ("–", "–")
@@ -67,7 +67,7 @@ def _print_tenants(response: TenantsResponse) -> None:
             decimal(tenant.media_bytes),
             _quota(tenant),
         )
-        table.add_row(escape(tenant.name), *counts, spent, limit, _state(tenant))
+        table.add_row(escape(tenant.name), *counts, spent_text, limit, _state(tenant))
     console.print(table)
 
 
@@ -76,8 +76,8 @@ def create(name: Name, as_json: AsJson = False) -> None:
     """Create a tenant."""
 
     async def work(assembled: App) -> TenantResponse:
-        created = await tenants.create_tenant(name, tenants=assembled.api.tenant_operations)
-        return await _record_change(assembled, created, "create_tenant", name=name)
+        created_summary = await tenants.create_tenant(name, tenants=assembled.api.tenant_operations)
+        return await _record_change(assembled, created_summary, "create_tenant", name=name)
 
     next_steps = (
         f"tga channels add @name --tenant {shlex.quote(name)}, tga keys create NAME --tenant "
@@ -208,21 +208,21 @@ def print_budgets(responses: Sequence[TenantResponse]) -> None:
     for response in responses:
         if response.budget is not None:
             limit = "–" if response.budget.tokens is None else f"{response.budget.tokens:,}"
-            spent = (
+            spent_text = (
                 money_of(response.budget.used_micro),
                 money_of(response.budget.micro),
                 f"{response.budget.used_tokens:,}",
                 limit,
             )
-            table.add_row(escape(response.name), f"{response.budget.month:%Y-%m}", *spent)
+            table.add_row(escape(response.name), f"{response.budget.month:%Y-%m}", *spent_text)
     nothing = "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
     console.print(table if table.row_count else nothing)
 
 
-async def _record_change(assembled: App, tenant: TenantSummary, action: str, **facts: Json) -> TenantResponse:
+async def _record_change(app: App, tenant: TenantSummary, action: str, **facts: Json) -> TenantResponse:
     """Records the change in the operator's audit log, like a change over HTTP."""
-    await record_operation(assembled, action, f"/tenants/{tenant.public_id}", **facts)
-    return tenant_response(tenant, settings=assembled.settings)
+    await record_operation(app, action, f"/tenants/{tenant.public_id}", **facts)
+    return tenant_response(tenant, settings=app.settings)
 
 
 def _print_result(response: TenantResponse, sentence: str, as_json: bool) -> None:

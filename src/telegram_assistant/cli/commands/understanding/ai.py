@@ -82,10 +82,10 @@ def status(as_json: AsJson = False) -> None:
 def _print_status(providers: ProvidersResponse) -> None:
     table = Table("provider", "running", "waiting", "paused for", pad_edge=False)
     for provider in providers.items:
-        paused = (
+        paused_text = (
             f"{provider.paused_seconds:.0f} s: {provider.paused_reason}" if provider.paused_seconds else "–"
         )
-        table.add_row(provider.provider, str(provider.speaking), str(provider.waiting), paused)
+        table.add_row(provider.provider, str(provider.speaking), str(provider.waiting), paused_text)
     nothing = (
         "No provider is configured: posts are analysed on this machine. "
         "See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."

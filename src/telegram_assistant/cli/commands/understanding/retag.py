@@ -41,25 +41,33 @@ def retag(
 
     async def work(assembled: App) -> None:
         replays, since = assembled.system.replays, datetime.now(UTC) - timedelta(days=days)
-        outdated = await find_outdated_posts(
+        outdated_posts = await find_outdated_posts(
             replays=replays, since=since, channel_id=None if channel is None else ChannelId(channel)
         )
-        if not outdated:
+        if not outdated_posts:
             console.print(f"All posts of the last {days} days have tags of the current version.")
             return
-        await _show(assembled, outdated)
-        requeued, paid_posts = 0, 0
-        for outdated_channel in track(outdated, description="channels", console=complaints, transient=True):
+        await _show(assembled, outdated_posts)
+        requeued_count, paid_posts = 0, 0
+        for outdated_channel in track(
+            outdated_posts, description="channels", console=complaints, transient=True
+        ):
             order = await tag_channel_again(
                 outdated_channel.channel_id, replays=replays, since=since, is_paid=yes
             )
-            requeued += order.local
+            requeued_count += order.local
             paid_posts += order.by_provider
         await record_operation(
-            assembled, "retag", "/posts", days=days, channel_id=channel, posts=requeued, paid_posts=paid_posts
+            assembled,
+            "retag",
+            "/posts",
+            days=days,
+            channel_id=channel,
+            posts=requeued_count,
+            paid_posts=paid_posts,
         )
         console.print(
-            f"{requeued:,} posts go through the pipeline again, after all new posts; "
+            f"{requeued_count:,} posts go through the pipeline again, after all new posts; "
             "`tga streams` shows the progress."
         )
         if yes:
@@ -67,7 +75,7 @@ def retag(
                 f"{paid_posts:,} posts wait for a provider, the newest first; "
                 "`tga ai status` shows how many are left."
             )
-        elif any(outdated_channel.provider for outdated_channel in outdated):
+        elif any(outdated_channel.provider for outdated_channel in outdated_posts):
             console.print(
                 "No paid calls are made. To let a provider tag them, run the same command with --yes"
             )
@@ -75,10 +83,10 @@ def retag(
     with_app(work)
 
 
-async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
+async def _show(app: App, outdated_posts: tuple[Outdated, ...]) -> None:
     """Prints the number of posts and the maximum cost."""
     price = await price_outdated_posts(
-        outdated, vocabularies=assembled.system.vocabularies, settings=assembled.settings
+        outdated_posts, vocabularies=app.system.vocabularies, settings=app.settings
     )
     table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
     for channel in price.channels:

@@ -93,7 +93,7 @@ def _shown_as(tag: TagResponse) -> str:
 @app.command()
 def hide(tag: Tag, tenant: TenantName = "default") -> None:
     """Hide a tag from this tenant."""
-    _choose(tag, tenant, "is hidden", hidden=True)
+    _choose(tag, tenant, "is hidden", is_hidden=True)
 
 
 @app.command()
@@ -113,21 +113,21 @@ def show(tag: Tag, tenant: TenantName = "default") -> None:
 
 
 def _choose(
-    tag: str, tenant: str, outcome: str, *, shown_as: str | None = None, hidden: bool = False
+    tag: str, tenant: str, outcome: str, *, shown_as: str | None = None, is_hidden: bool = False
 ) -> None:
     async def work(assembled: App) -> str:
         chosen_tenant = await tenant_named(assembled, tenant)
-        chosen = await choose_tag(
-            tag, stores=assembled.tenant(chosen_tenant.tenant_id), shown_as=shown_as, hidden=hidden
+        chosen_tags = await choose_tag(
+            tag, stores=assembled.tenant(chosen_tenant.tenant_id), shown_as=shown_as, is_hidden=is_hidden
         )
         await record_change(
             assembled,
             chosen_tenant.tenant_id,
             "choose_tag_name",
-            f"/tags/{chosen[0].tag}",
+            f"/tags/{chosen_tags[0].tag}",
             shown_as=shown_as,
-            hidden=hidden,
+            hidden=is_hidden,
         )
-        return f"{chosen[0].tag} {outcome or f'is shown as {chosen[0].shown_as}'}."
+        return f"{chosen_tags[0].tag} {outcome or f'is shown as {chosen_tags[0].shown_as}'}."
 
     console.print(with_app(work))

@@ -144,7 +144,7 @@ class Logins:
             raise Rejected(Reason("login_over", "the login has ended"))
         return int(question)
 
-    async def show(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
+    async def show(self, attempt_id: UUID, question: int, sealed_bytes: bytes) -> None:
         """Stores the encrypted code to scan, as question number `question`.
 
         Raises Rejected if the login is over.
@@ -158,7 +158,7 @@ class Logins:
                 attempt_id,
                 LoginState.QR_SHOWN.value,
                 question,
-                sealed,
+                sealed_bytes,
             )
         if status != "UPDATE 1":
             raise Rejected(Reason("login_over", "the login has ended"))
@@ -308,12 +308,12 @@ async def _log_in_to(connection: Connection, attempt_id: UUID, account_id: int) 
             "UPDATE login_attempts SET account_id = $2 WHERE attempt_id = $1", attempt_id, account_id
         )
     except asyncpg.UniqueViolationError as error:
-        why = Reason(
+        reason = Reason(
             "login_in_progress",
             "somebody is logging in to account {account_id}; try again in a few minutes",
             account_id=account_id,
         )
-        raise Rejected(why) from error
+        raise Rejected(reason) from error
 
 
 def _require_free(row: asyncpg.Record, tenant_id: int) -> None:

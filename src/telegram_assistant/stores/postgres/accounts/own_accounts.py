@@ -119,12 +119,14 @@ class OwnAccounts:
         """Resumes an account. Returns False if the tenant has no such account."""
         return await self._change(public_id, AccountState.ACTIVE, None, WAKEABLE)
 
-    async def log_out(self, public_id: UUID, *, why: Reason) -> bool:
+    async def log_out(self, public_id: UUID, *, reason: Reason) -> bool:
         """Lets ingest end the session at Telegram and delete it.
 
         Returns False if the tenant has no such account.
         """
-        return await self._change(public_id, AccountState.LOGGING_OUT, why, BEFORE[AccountState.LOGGING_OUT])
+        return await self._change(
+            public_id, AccountState.LOGGING_OUT, reason, BEFORE[AccountState.LOGGING_OUT]
+        )
 
     async def reset(self, public_id: UUID) -> bool:
         """Deletes the login of an account that is not in use.
@@ -147,7 +149,7 @@ class OwnAccounts:
         return True
 
     async def _change(
-        self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]
+        self, public_id: UUID, state: AccountState, reason: Reason | None, before: frozenset[AccountState]
     ) -> bool:
         async with self._transactions.begin() as connection:
             account = await self._lock(connection, public_id)
@@ -173,7 +175,7 @@ class OwnAccounts:
                 "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1",
                 public_id,
                 state.value,
-                dump_reason(why),
+                dump_reason(reason),
             )
         return True
 

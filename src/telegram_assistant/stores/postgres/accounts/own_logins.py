@@ -45,14 +45,16 @@ class OwnLogins:
             state, error = LoginState.FAILED, INTERRUPTED
         return LoginAttempt(**{**values, "way": LoginWay(values["way"]), "state": state, "error": error})
 
-    async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> bool:
+    async def answer(self, attempt_id: UUID, question: int, sealed_bytes: bytes) -> bool:
         """Answers that question.
 
         Returns False if it is not the open one, or was answered before; then nothing changes.
         """
         async with self._transactions.begin() as connection:
             return bool(
-                await connection.fetchval("SELECT answer_login($1, $2, $3)", attempt_id, question, sealed)
+                await connection.fetchval(
+                    "SELECT answer_login($1, $2, $3)", attempt_id, question, sealed_bytes
+                )
             )
 
     async def give_up(self, attempt_id: UUID, *, why: Reason) -> bool:

@@ -24,7 +24,7 @@ class PushStates:
             )
         return SeenUpdates(**dict(row)) if row else None
 
-    async def save(self, account_id: AccountId, lease_epoch: int, seen: SeenUpdates) -> None:
+    async def save(self, account_id: AccountId, lease_epoch: int, seen_updates: SeenUpdates) -> None:
         """Saves the state.
 
         Does nothing if another instance holds the account now: a frozen process must not reset it.
@@ -43,8 +43,8 @@ class PushStates:
                 account_id,
                 lease_epoch,
                 ACCOUNT_ITSELF,
-                seen.pts,
-                seen.qts,
-                seen.seq,
-                seen.moment,
+                seen_updates.pts,
+                seen_updates.qts,
+                seen_updates.seq,
+                seen_updates.moment,
             )

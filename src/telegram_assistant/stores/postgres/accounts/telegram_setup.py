@@ -24,17 +24,19 @@ class OwnTelegramSetup:
             row = await connection.fetchrow("SELECT * FROM telegram_setup()")
         if row is None:
             return NOTHING_YET
-        entered = {
+        entered_secrets = {
             TelegramSecret(load["name"]): EnteredSecret(
                 load["shown"], load["entered_by"], datetime.fromisoformat(load["entered_at"])
             )
             for load in json.loads(row["entered"])
         }
         from_environment = frozenset(TelegramSecret(name) for name in row["from_environment"] or ())
-        return TelegramSetup(row["key_id"], row["public_key"], row["reported_at"], from_environment, entered)
+        return TelegramSetup(
+            row["key_id"], row["public_key"], row["reported_at"], from_environment, entered_secrets
+        )
 
     async def enter(
-        self, name: TelegramSecret, *, display: str, key_id: str, sealed: bytes, entered_by: str
+        self, name: TelegramSecret, *, display: str, key_id: str, sealed_bytes: bytes, entered_by: str
     ) -> bool:
         """Stores a sealed secret. Returns False if this is not the operator's tenant."""
         async with self._transactions.begin() as connection:
@@ -44,7 +46,7 @@ class OwnTelegramSetup:
                     name.value,
                     display,
                     key_id,
-                    sealed,
+                    sealed_bytes,
                     entered_by,
                 )
             )

@@ -193,15 +193,15 @@ class Backfills:
                 LOWER_FLOOR, job.channel_id, job.backfill_id, job.lease_epoch, floor_id, floor_at
             )
 
-    async def pause(self, job: Backfill, *, posts: int, seconds: float = 0.0) -> None:
+    async def pause(self, job: Backfill, *, post_count: int, seconds: float = 0.0) -> None:
         """Ends a step of a job that has more to do."""
-        await self._update(job, PAUSE, posts, seconds, job.kind.value)
+        await self._update(job, PAUSE, post_count, seconds, job.kind.value)
 
-    async def finish(self, job: Backfill, *, posts: int) -> None:
+    async def finish(self, job: Backfill, *, post_count: int) -> None:
         """Ends a job. If more has been asked of it since it was claimed, it stays open and begins again."""
-        await self._update(job, FINISH, posts, job.kind.value, job.since)
+        await self._update(job, FINISH, post_count, job.kind.value, job.since)
 
-    async def fail(self, job: Backfill, why: Reason, *, pause: timedelta) -> bool:
+    async def fail(self, job: Backfill, reason: Reason, *, pause: timedelta) -> bool:
         """Records a failed attempt.
 
         Returns True if it was the last one; the job then keeps the error for people to see.
@@ -211,7 +211,7 @@ class Backfills:
             "attempts = attempts + 1, error = $3, next_try_at = now() + $4, "
             "state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
         )
-        await self._update(job, change, dump_reason(why), pause, is_last)
+        await self._update(job, change, dump_reason(reason), pause, is_last)
         return is_last
 
     async def _update(self, job: Backfill, change: str, *values: object) -> None:

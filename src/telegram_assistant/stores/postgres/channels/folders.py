@@ -199,19 +199,19 @@ class FollowedFolders:
         Without `with_channels` its channels stay followed, as if a person had requested each of them.
         """
         async with self._transactions.begin() as connection:
-            left_channels: list[ChannelId] = []
+            left_channel_ids: list[ChannelId] = []
             if with_channels:
                 rows = await connection.fetch(
                     "SELECT channel_id FROM folder_channels WHERE folder_id = $1", folder_id
                 )
                 channel_ids = [row["channel_id"] for row in rows]
                 await connection.execute(HAND_OVER, tenant_id, folder_id, channel_ids)
-                left_channels = sorted(
+                left_channel_ids = sorted(
                     ChannelId(row["channel_id"])
                     for row in await connection.fetch(LEAVE, tenant_id, folder_id, channel_ids)
                 )
-                await connection.executemany(SET_TIER, [(channel_id,) for channel_id in left_channels])
+                await connection.executemany(SET_TIER, [(channel_id,) for channel_id in left_channel_ids])
             await connection.execute(
                 "DELETE FROM followed_folders WHERE tenant_id = $1 AND folder_id = $2", tenant_id, folder_id
             )
-        return len(left_channels)
+        return len(left_channel_ids)

@@ -50,9 +50,9 @@ class Hints:
         """Makes these channels due now because an update may have been missed;
         None means all channels that the account has joined.
         """
-        chosen = None if channel_ids is None else list(channel_ids)
+        chosen_channel_ids = None if channel_ids is None else list(channel_ids)
         async with self._transactions.begin() as connection:
-            await connection.execute(HINT, account_id, lease_epoch, chosen, SHORTEST_SECONDS)
+            await connection.execute(HINT, account_id, lease_epoch, chosen_channel_ids, SHORTEST_SECONDS)
 
     async def load_read_channels(
         self, account_id: AccountId, lease_epoch: int, channel_ids: Collection[ChannelId]

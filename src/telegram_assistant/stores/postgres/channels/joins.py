@@ -41,10 +41,10 @@ class Joins:
         Channels that the owner joins in another client count after the next import.
         """
         async with self._transactions.begin() as connection:
-            joined = await connection.fetchval(
+            joined_count = await connection.fetchval(
                 "SELECT count(*) FROM account_channels WHERE account_id = $1 AND joined", account_id
             )
-        return int(joined)
+        return int(joined_count)
 
     async def note(self, account_id: AccountId, channel_id: ChannelId) -> None:
         async with self._transactions.begin() as connection:

@@ -182,7 +182,7 @@ class Planning:
         assert row is not None  # an aggregate always returns a row
         return Survey(**dict(row))
 
-    async def statuses(self, most: int) -> tuple[ChannelStatus, ...]:
+    async def statuses(self, max_rows: int) -> tuple[ChannelStatus, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -190,7 +190,7 @@ class Planning:
                 JOIN channels c USING (channel_id)
                 WHERE c.is_active ORDER BY channel_id LIMIT $1
                 """,
-                most,
+                max_rows,
             )
         return tuple(ChannelStatus(**dict(row)) for row in rows)
 
@@ -263,9 +263,9 @@ class Planning:
         Returns the number of channels.
         """
         async with self._transactions.begin() as connection:
-            pulled = await connection.execute(PULL_CHANNELS, LONGER_SECONDS)
+            pulled_text = await connection.execute(PULL_CHANNELS, LONGER_SECONDS)
             await connection.execute(PULL_BACKFILLS, MAX_PAUSE_SECONDS)
-        return int(pulled.removeprefix("UPDATE "))
+        return int(pulled_text.removeprefix("UPDATE "))
 
     async def list_unfollowed(self) -> list[ChannelId]:
         """Channels with an account that nobody follows any more,
@@ -313,12 +313,12 @@ class Planning:
             rows = await connection.fetch(WANT_GAPS, MAX_AT_ONCE, settled_seconds)
         return [ChannelId(row["channel_id"]) for row in rows]
 
-    async def hours_posted(self, now: datetime, most: int) -> dict[ChannelId, list[int]]:
+    async def hours_posted(self, now: datetime, max_rows: int) -> dict[ChannelId, list[int]]:
         """Posts per hour over the last four weeks, weekdays and weekends apart,
         of the channels with the oldest profiles over a day old.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(HOURS, now, most)
+            rows = await connection.fetch(HOURS, now, max_rows)
         counts: dict[ChannelId, list[int]] = {}
         for row in rows:
             hours = counts.setdefault(ChannelId(row["channel_id"]), [0] * 48)

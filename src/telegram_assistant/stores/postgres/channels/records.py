@@ -237,7 +237,7 @@ class ChannelRecords:
         """The record of a channel, and the posts that a number of it counts, newest first; no record and no
         posts if it was not counted yet.
         """
-        numbered = STORED if fact in STORED_FACTS else NUMBERED[fact]
+        numbered_text = STORED if fact in STORED_FACTS else NUMBERED[fact]
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(RECORDS, [channel_id])
             if row is None:
@@ -245,7 +245,7 @@ class ChannelRecords:
             record = _record(row)
             window = record.since, record.counted_at
             rows = await connection.fetch(
-                BEHIND.format(numbered=numbered), channel_id, *window, limit, fact.value
+                BEHIND.format(numbered=numbered_text), channel_id, *window, limit, fact.value
             )
         return record, tuple(_behind(channel_id, row) for row in rows)
 

@@ -131,14 +131,14 @@ class RequestFates:
         and detaches them from Telegram folders.
         """
         channel_ids = sorted(folders)
-        others = ", ".join(
+        other_columns = ", ".join(
             f"{name} = coalesce(${number}, {name})" for number, name in enumerate(OPTIONS[1:], 3)
         )
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"""
                 -- arrays: $1 channel, $2 folder; $3-$7 the other OPTIONS
-                UPDATE subscriptions SET {others},
+                UPDATE subscriptions SET {other_columns},
                     folder = coalesce(w.wanted_folder, folder), from_folder = NULL
                 FROM unnest($1::bigint[], $2::text[]) AS w(wanted_id, wanted_folder)
                 WHERE channel_id = w.wanted_id
@@ -158,9 +158,9 @@ class RequestFates:
         try:
             async with self._transactions.begin() as connection:
                 await connection.execute(MERGE, request_id)
-                opened = await connection.execute(TRY_AGAIN, request_id, max_open)
+                opened_text = await connection.execute(TRY_AGAIN, request_id, max_open)
         except asyncpg.UniqueViolationError as error:  # somebody requested the same at the same moment
             raise Busy(
                 Reason("requests_changed", "somebody else is changing the requests; try again")
             ) from error
-        return int(opened.removeprefix("UPDATE "))
+        return int(opened_text.removeprefix("UPDATE "))

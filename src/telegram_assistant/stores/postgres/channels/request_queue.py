@@ -166,8 +166,8 @@ class RequestQueue:
         """
         await self._update(request_id, "next_try_at = now(), taken_at = NULL")
 
-    async def postpone(self, request_id: UUID, why: Reason, *, pause: timedelta) -> None:
-        await self._update(request_id, "next_try_at = now() + $3, outcome = $2", dump_reason(why), pause)
+    async def postpone(self, request_id: UUID, reason: Reason, *, pause: timedelta) -> None:
+        await self._update(request_id, "next_try_at = now() + $3, outcome = $2", dump_reason(reason), pause)
 
     async def keep_progress(self, request_id: UUID, progress: str) -> None:
         """Stores how far a long list has been read."""

@@ -188,16 +188,16 @@ class Schedule:
                 for name in ("channel_id", "next_poll_at", "rechecked")
             )
             await connection.execute(COMPLETE, account_id, lease_epoch, polled_at, *columns)
-            released = [empty.channel_id for empty in empties if empty.was_parked]
-            if released:
+            released_channel_ids = [empty.channel_id for empty in empties if empty.was_parked]
+            if released_channel_ids:
                 await connection.execute(
                     "UPDATE channels SET parked_reason = NULL, parked_until = NULL "
                     "WHERE channel_id = ANY($1)",
-                    released,
+                    released_channel_ids,
                 )
 
     async def fail(
-        self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: Reason, now: datetime
+        self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, reason: Reason, now: datetime
     ) -> datetime:
         """Records a failed run; returns when the channel is tried again.
 
@@ -206,7 +206,7 @@ class Schedule:
         pause, is_parked = pause_after(failures_before + 1)
         async with self._transactions.begin() as connection:
             await connection.execute(
-                FAIL, channel_id, lease_epoch, now + pause, dump_reason(why) if is_parked else None
+                FAIL, channel_id, lease_epoch, now + pause, dump_reason(reason) if is_parked else None
             )
         return now + pause
 

@@ -77,7 +77,7 @@ class PersonDigests:
                     DELIVER,
                     digest_id,
                     list(receivers),
-                    [delivery_id_of(digest_id, receiver) for receiver in receivers],
+                    [delivery_id_of(digest_id, receiver_id) for receiver_id in receivers],
                     ready_at,
                 )
         return is_new

@@ -79,7 +79,7 @@ def _page(order: FeedOrder) -> str:
     before, direction, extreme, comparison = (
         ("<", "DESC", "min", ">=") if order is FeedOrder.NEWEST else (">", "ASC", "max", "<=")
     )
-    unbounded = "-infinity" if order is FeedOrder.NEWEST else "infinity"
+    unbounded_text = "-infinity" if order is FeedOrder.NEWEST else "infinity"
     after_cursor = (
         f"posted_at {before}= $5 AND (posted_at, channel_id, message_id) {before} ($5, $6, "
         "$7) AND NOT ($3 AND message_id <@ h.read)"
@@ -94,7 +94,7 @@ def _page(order: FeedOrder) -> str:
         ORDER BY f.posted_at {direction}, h.channel_id {direction} LIMIT $4
     ),
     bound AS MATERIALIZED (SELECT CASE WHEN count(*) = $4 THEN {extreme}(posted_at)
-        ELSE '{unbounded}' END AS last FROM heads),
+        ELSE '{unbounded_text}' END AS last FROM heads),
     marked AS MATERIALIZED (
         SELECT f.*, f.message_id <@ h.read AS is_read FROM heads h CROSS JOIN LATERAL (
             SELECT channel_id, message_id, posted_at FROM posts

@@ -221,7 +221,9 @@ class MediaQueue:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 FORGET,
-                *to_columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3),
+                *to_columns(
+                    [(post_id.channel_id, post_id.message_id, file_count) for post_id, file_count in posts], 3
+                ),
             )
             await connection.execute(KEEP, *to_columns([_row(found_file) for found_file in found_files], 14))
             await write_settled_notices(
@@ -232,10 +234,10 @@ class MediaQueue:
                 ],
             )
 
-    async def due(self, account_id: AccountId, *, most: int) -> tuple[MediaJob, ...]:
+    async def due(self, account_id: AccountId, *, max_jobs: int) -> tuple[MediaJob, ...]:
         """Jobs that are due: live posts before history, photos before other kinds."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(DUE, account_id, most)
+            rows = await connection.fetch(DUE, account_id, max_jobs)
         return tuple(MediaJob(**dict(row)) for row in rows)
 
     async def waiting(self, account_id: AccountId) -> int:
@@ -263,30 +265,30 @@ class MediaQueue:
             await write_settled_notices(connection, rows)
         SHARE_FILES.labels("stored").inc(len(rows))
 
-    async def fail(self, job: MediaJob, why: Reason) -> bool:
+    async def fail(self, job: MediaJob, reason: Reason) -> bool:
         """Uses up an attempt. Returns True if it was the last one and the file is given up."""
         if job.attempts + 1 < MAX_ATTEMPTS:
             pause = timedelta(minutes=1) * 5**job.attempts
             await self._update(
                 [job],
                 "attempts = attempts + 1, error = $4, next_try_at = now() + $5",
-                dump_reason(why),
+                dump_reason(reason),
                 pause,
             )
             SHARE_FILES.labels("failed").inc()
             return False
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, dump_reason(why)
+                GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, dump_reason(reason)
             )
             await write_settled_notices(connection, rows)
         SHARE_FILES.labels("given_up").inc(len(rows))
         return True
 
-    async def postpone(self, jobs: Sequence[MediaJob], why: Reason, *, seconds: float) -> None:
+    async def postpone(self, jobs: Sequence[MediaJob], reason: Reason, *, seconds: float) -> None:
         """Delays jobs without using up an attempt."""
         await self._update(
-            jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", dump_reason(why), seconds
+            jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", dump_reason(reason), seconds
         )
 
     async def _update(self, jobs: Iterable[MediaJob], change: str, *values: object) -> None:
@@ -304,11 +306,11 @@ class MediaQueue:
 
 
 def _row(found_file: FoundFile) -> tuple[object, ...]:
-    file, at = found_file.file, found_file.post_id
+    file, at_post_id = found_file.file, found_file.post_id
     return (
         *(
-            at.channel_id,
-            at.message_id,
+            at_post_id.channel_id,
+            at_post_id.message_id,
             found_file.revision,
             file.ordinal,
             file.media_id,

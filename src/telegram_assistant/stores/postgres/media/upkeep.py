@@ -154,8 +154,8 @@ class MediaUpkeep:
         No post may refer to them any more.
         """
         async with self._transactions.begin() as connection:
-            unused = [row["sha256"] for row in await connection.fetch(UNUSED, MAX_AT_ONCE)]
-            await connection.execute(REMOVE, unused)
+            unused_hashes = [row["sha256"] for row in await connection.fetch(UNUSED, MAX_AT_ONCE)]
+            await connection.execute(REMOVE, unused_hashes)
             rows = await connection.fetch(
                 "SELECT sha256 FROM media_objects WHERE removing_at IS NOT NULL LIMIT $1", 2 * MAX_AT_ONCE
             )
@@ -201,15 +201,15 @@ class MediaUpkeep:
             )
         return tuple(_skipped_file_of(dict(row)) for row in rows)
 
-    async def survey(self, *, most: int) -> MediaSurvey:
+    async def survey(self, *, max_files: int) -> MediaSurvey:
         async with self._transactions.begin() as connection:
             files = await connection.fetch(SURVEY)
             objects = await connection.fetchrow(
                 "SELECT count(*), coalesce(sum(size_bytes), 0)::bigint FROM media_objects "
                 "WHERE removing_at IS NULL"
             )
-            usage = await connection.fetch(USAGE, most)
-            troubles = await connection.fetch(TROUBLES, most)
+            usage = await connection.fetch(USAGE, max_files)
+            troubles = await connection.fetch(TROUBLES, max_files)
         assert objects is not None  # an aggregate always returns a row
         return MediaSurvey(
             {(MediaState(row["state"]), row["why"]): (row["files"], row["bytes"]) for row in files},

@@ -67,13 +67,17 @@ def within_window(table: str, condition: str) -> str:
     return _WITHIN_WINDOW.format(table=table, condition=condition)
 
 
-def beside_posts(table: str, *, noticed: str | None = None) -> str:
+def beside_posts(table: str, *, noticed_text: str | None = None) -> str:
     """The rows whose post a tenant sees.
 
     If `noticed` names a time column, only rows since it follows the channel.
     """
-    beside = _BESIDE_POST.format(table=table)
-    return f"{within_window(table, f'{table}.{noticed} >= s.created_at')} AND {beside}" if noticed else beside
+    condition_sql = _BESIDE_POST.format(table=table)
+    return (
+        f"{within_window(table, f'{table}.{noticed_text} >= s.created_at')} AND {condition_sql}"
+        if noticed_text
+        else condition_sql
+    )
 
 
 def system_table(table: str, about: str, *, system_may: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
@@ -97,18 +101,18 @@ def _let_tenants(table: str, rows: str, grants: tuple[str, ...]) -> None:
         op.execute(f"GRANT {grant} ON {table} TO tga_tenant")
 
 
-def by_channel(table: str, partitions: int = 16) -> None:
+def by_channel(table: str, partition_count: int = 16) -> None:
     """Creates the hash partitions of a table about posts; all such tables have the same ones,
     so that they can move together.
     """
-    for number in range(partitions):
+    for number in range(partition_count):
         op.execute(
-            f"CREATE TABLE {table}_p{number:02} PARTITION OF {table} FOR VALUES WITH (MODULUS {partitions}, "
-            f"REMAINDER {number})"
+            f"CREATE TABLE {table}_p{number:02} PARTITION OF {table} FOR VALUES "
+            f"WITH (MODULUS {partition_count}, REMAINDER {number})"
         )
 
 
-def autovacuum_inserts(table: str, partitions: int = 16) -> None:
+def autovacuum_inserts(table: str, partition_count: int = 16) -> None:
     """Keeps the visibility map fresh on tables that mostly grow, because index-only scans depend on it."""
-    for number in range(partitions):
+    for number in range(partition_count):
         op.execute(f"ALTER TABLE {table}_p{number:02} SET (autovacuum_vacuum_insert_scale_factor = 0.02)")

@@ -285,10 +285,10 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
 
 
 async def _schema(connection: Connection, wanted_roles: frozenset[str]) -> list[Finding]:
-    missing = [role for role in sorted(wanted_roles) if not await may_take(connection, role)]
-    if missing:
+    missing_roles = [role for role in sorted(wanted_roles) if not await may_take(connection, role)]
+    if missing_roles:
         reason = Reason(
-            "login_lacks_roles", "the login is not allowed to act as {roles}", roles=", ".join(missing)
+            "login_lacks_roles", "the login is not allowed to act as {roles}", roles=", ".join(missing_roles)
         )
         return [bad(f"{SUBJECT} roles", reason, remedy=MIGRATE)]
     schema = await load_schema(connection, role=min(wanted_roles - {TENANT}))
@@ -317,16 +317,16 @@ async def _newer_schema(connection: Connection, wanted_roles: frozenset[str]) ->
 
 async def _notifications(connection: Connection) -> list[Finding]:
     """Checks LISTEN and NOTIFY: a transaction-pooling proxy accepts LISTEN and delivers nothing."""
-    received = asyncio.Event()
+    received_event = asyncio.Event()
 
     def receive(*_: object) -> None:
-        received.set()
+        received_event.set()
 
     await connection.add_listener("tga_doctor", receive)
     try:
         await connection.execute("NOTIFY tga_doctor")
         async with asyncio.timeout(NOTIFY_TIMEOUT_SECONDS):
-            await received.wait()
+            await received_event.wait()
     except TimeoutError:
         remedy = Reason(
             "use_direct_port", "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)"

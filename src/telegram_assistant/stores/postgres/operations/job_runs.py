@@ -32,10 +32,10 @@ class JobRuns:
         An instance gets again what it left unfinished itself, so it must not claim a job that it runs.
         """
         async with self._transactions.begin() as connection:
-            abandoned: datetime | None = await connection.fetchval(
+            abandoned_at: datetime | None = await connection.fetchval(
                 TAKE_OVER, job, period_start, instance, lease
             )
-            return abandoned or await connection.fetchval(CLAIM, job, period_start, instance, lease)
+            return abandoned_at or await connection.fetchval(CLAIM, job, period_start, instance, lease)
 
     async def finish(self, job: str, period_start: datetime, *, instance: str, error: str | None) -> bool:
         """Records the result, and deletes all but the last thousand runs.
@@ -43,7 +43,7 @@ class JobRuns:
         Returns False if another instance has taken over meanwhile.
         """
         async with self._transactions.begin() as connection:
-            finished = await connection.execute(
+            finished_text = await connection.execute(
                 "UPDATE job_runs SET finished_at = now(), error = $4 WHERE job = $1 AND period_start = $2 "
                 "AND instance = $3 AND finished_at IS NULL",
                 job,
@@ -59,7 +59,7 @@ class JobRuns:
                 """,
                 job,
             )
-        return finished == "UPDATE 1"
+        return finished_text == "UPDATE 1"
 
     async def last(self, job: str) -> JobRun | None:
         async with self._transactions.begin() as connection:

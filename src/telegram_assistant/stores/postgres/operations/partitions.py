@@ -47,22 +47,22 @@ class Partitions:
         """Creates the partitions of the coming months,
         and drops those whose last row is older than the table's retention.
         """
-        created: list[str] = []
-        dropped: list[str] = []
+        created_partitions: list[str] = []
+        dropped_partitions: list[str] = []
         for table in BY_MONTH:
             for begin, end in months_from(now, MONTHS_AHEAD):
                 async with self._transactions.begin() as connection:
                     name = await connection.fetchval(
                         "SELECT make_partition($1::text, $2, $3)", table.table, begin, end
                     )
-                created.extend([name] if name else [])
+                created_partitions.extend([name] if name else [])
             if table.keep is not None:
                 async with self._transactions.begin() as connection:
                     names = await connection.fetchval(
                         "SELECT drop_partitions($1::text, $2)", table.table, now - table.keep
                     )
-                dropped.extend(names)
-        return PartitionWork(tuple(created), tuple(dropped))
+                dropped_partitions.extend(names)
+        return PartitionWork(tuple(created_partitions), tuple(dropped_partitions))
 
 
 def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]]:

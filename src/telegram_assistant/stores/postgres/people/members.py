@@ -112,7 +112,7 @@ class Members:
         or as many invitations are open as may be.
         """
         async with self._transactions.begin() as connection:
-            invitation: UUID | None = await connection.fetchval(
+            invitation_id: UUID | None = await connection.fetchval(
                 "SELECT make_invitation($1, $2, $3, $4, $5)",
                 session,
                 hash_of(token),
@@ -120,7 +120,7 @@ class Members:
                 lifetime,
                 MAX_OPEN_INVITATIONS,
             )
-        return invitation
+        return invitation_id
 
     async def invitations(self) -> tuple[Invitation, ...]:
         async with self._transactions.begin() as connection:

@@ -242,8 +242,10 @@ class People:
         A member keeps their role.
         """
         async with self._transactions.begin() as connection:
-            tenant: UUID | None = await connection.fetchval("SELECT accept_invitation($1, $2)", link, token)
-        return tenant
+            tenant_id: UUID | None = await connection.fetchval(
+                "SELECT accept_invitation($1, $2)", link, token
+            )
+        return tenant_id
 
 
 def _user_id(number: int | None) -> UserId | None:

@@ -102,11 +102,13 @@ class DeadLetterWriter(DeadLetters):
 def _post_of(payload: bytes) -> tuple[int | None, int | None]:
     """The post of an event, if the payload is readable."""
     try:
-        post = PostId.parse(str(json.loads(payload)["post_id"]))
+        post_id = PostId.parse(str(json.loads(payload)["post_id"]))
     except (ValueError, KeyError, TypeError):
         return None, None
     return (
-        (post.channel_id, post.message_id) if max(post.channel_id, post.message_id) < 2**63 else (None, None)
+        (post_id.channel_id, post_id.message_id)
+        if max(post_id.channel_id, post_id.message_id) < 2**63
+        else (None, None)
     )
 
 

@@ -151,7 +151,7 @@ class Outbox:
                 await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
 
     async def release_held(
-        self, *, ended: Branch, held_by: Branch, waiting: Branch, held_seconds: float, limit: int
+        self, *, ended_branch: Branch, held_by: Branch, waiting: Branch, held_seconds: float, limit: int
     ) -> int:
         """Announces as grouped, each once, the posts that one branch has held for so long since another has
         ended. Returns how many.
@@ -160,7 +160,7 @@ class Outbox:
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                RELEASE_HELD, ended.bit, held_by.bit, waiting.bit, held_seconds, limit
+                RELEASE_HELD, ended_branch.bit, held_by.bit, waiting.bit, held_seconds, limit
             )
             await write_notices(connection, [_grouped_notice_of(row) for row in rows])
         return len(rows)
@@ -217,8 +217,10 @@ class Outbox:
 
     async def _again(self, *queries: str) -> int:
         async with self._transactions.begin() as connection:
-            updated = [await connection.execute(query) for query in queries]
-        return sum(int(status.rpartition(" ")[2]) for status in updated if status.startswith("UPDATE"))
+            update_statuses = [await connection.execute(query) for query in queries]
+        return sum(
+            int(status.rpartition(" ")[2]) for status in update_statuses if status.startswith("UPDATE")
+        )
 
     async def wait_for_rows(self, seconds: float) -> None:
         await self._wakeup.wait_for_wakeup(seconds)

@@ -85,14 +85,14 @@ class Rebuilds:
             )
 
     async def note(
-        self, projection: Projection, *, owner: str, last: PostId, post_count: int, lease: timedelta
+        self, projection: Projection, *, owner: str, last_post_id: PostId, post_count: int, lease: timedelta
     ) -> bool:
         """Records progress: the last post, and `post_count` more posts.
 
         Returns False if another process has taken over.
         """
         async with self._transactions.begin() as connection:
-            noted = await connection.execute(
+            noted_text = await connection.execute(
                 """
                 -- $1 projection, $2 owner, $3 channel and $4 message of the last post, $5 posts done, $6
                 -- lease
@@ -102,12 +102,12 @@ class Rebuilds:
                 """,
                 projection.value,
                 owner,
-                last.channel_id,
-                last.message_id,
+                last_post_id.channel_id,
+                last_post_id.message_id,
                 post_count,
                 lease,
             )
-        return bool(noted == "UPDATE 1")
+        return bool(noted_text == "UPDATE 1")
 
     async def finish(self, projection: Projection, *, owner: str) -> None:
         async with self._transactions.begin() as connection:
@@ -149,10 +149,12 @@ COLUMNS = (
 
 
 def _rebuild(row: asyncpg.Record) -> Rebuild:
-    last = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) if row["channel_id"] else None
+    last_post_id = (
+        PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) if row["channel_id"] else None
+    )
     return Rebuild(
         row["target"],
-        last,
+        last_post_id,
         row["done"],
         row["total"],
         row["finished_at"],

@@ -196,10 +196,10 @@ class QuietChanges:
             only_channels = None if channel_ids is None else list(channel_ids)
             position = BEFORE_ALL
             if after is not None:
-                unseen = await connection.fetchval(
+                unseen_count = await connection.fetchval(
                     "SELECT revisions_before($1, $2)", after.channel_id, after.message_id
                 )
-                position = replace(after, revision=min(after.revision + unseen, BEFORE_ALL.revision))
+                position = replace(after, revision=min(after.revision + unseen_count, BEFORE_ALL.revision))
             rows = await connection.fetch(
                 CHANGES,
                 moment,

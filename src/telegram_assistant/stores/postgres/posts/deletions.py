@@ -129,7 +129,7 @@ SELECT EXISTS (
 async def mark_absent(
     connection: Connection,
     channel_id: ChannelId,
-    proven: IdRange,
+    proven_range: IdRange,
     page: ObservedPage,
     *,
     now: datetime,
@@ -139,22 +139,26 @@ async def mark_absent(
 
     Runs in the reader's transaction, under its fence.
     """
-    judging = (proven.low, proven.high, page.ids, page.asked_at, page.is_newest)
+    judging = (proven_range.low, proven_range.high, page.ids, page.asked_at, page.is_newest)
     return _recorded_deletions(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
 
 
-async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, page: ObservedPage) -> bool:
+async def differs(
+    connection: Connection, channel_id: ChannelId, proven_range: IdRange, page: ObservedPage
+) -> bool:
     """Whether the page lacks a stored post, shows it changed, or shows one marked as gone."""
     hashes = [post.content_hash for post in page.posts]
-    judging = (proven.low, proven.high, page.ids, hashes, page.asked_at, page.is_newest)
+    judging = (proven_range.low, proven_range.high, page.ids, hashes, page.asked_at, page.is_newest)
     return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
 
 
 async def mark_deleted(
-    connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime
+    connection: Connection, channel_id: ChannelId, deleted_message_ids: Sequence[MessageId], *, now: datetime
 ) -> RecordedDeletions:
     """Judges the posts that an update reports as deleted."""
-    return _recorded_deletions(await connection.fetchrow(REPORTED, channel_id, now, Lane.LIVE.value, gone))
+    return _recorded_deletions(
+        await connection.fetchrow(REPORTED, channel_id, now, Lane.LIVE.value, deleted_message_ids)
+    )
 
 
 def _recorded_deletions(row: asyncpg.Record | None) -> RecordedDeletions:

@@ -46,10 +46,10 @@ async def holds_poll_lease(
         if rhythm
         else (None,) * 5
     )
-    updated = await connection.execute(
+    updated_text = await connection.execute(
         FENCE_POLL, channel_id, lease_epoch, *(completion or (None,) * 3), *observed, is_rechecked
     )
-    return updated == "UPDATE 1"
+    return updated_text == "UPDATE 1"
 
 
 FENCE_BACKFILL = """
@@ -66,11 +66,11 @@ async def holds_backfill_lease(
     backfill_id: int,
     lease_epoch: int,
     *,
-    below: MessageId | None,
+    below_id: MessageId | None,
 ) -> bool:
     """Whether the backfill may write the channel's history. It goes on below this id."""
-    updated = await connection.execute(FENCE_BACKFILL, channel_id, backfill_id, lease_epoch, below)
-    return updated == "UPDATE 1"
+    updated_text = await connection.execute(FENCE_BACKFILL, channel_id, backfill_id, lease_epoch, below_id)
+    return updated_text == "UPDATE 1"
 
 
 # An instance that was frozen since may not write: its epoch is no longer the account's. At the latest it is

@@ -23,37 +23,42 @@ class Forwards:
         with the policy `off`, none.
         """
         async with self._transactions.begin() as connection:
-            followed = await in_force(connection)
-        policies = followed.policies
-        local, provider = (
+            policies_in_force = await in_force(connection)
+        policies = policies_in_force.policies
+        local_channel_ids, provider_channel_ids = (
             frozenset(channel_id for channel_id, policy in policies.items() if policy is tier)
             for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
         )
         return Visible(
             frozenset(policies),
-            local,
-            provider,
+            local_channel_ids,
+            provider_channel_ids,
             since={
-                channel_id: moment.astimezone(UTC).date() for channel_id, moment in followed.since.items()
+                channel_id: moment.astimezone(UTC).date()
+                for channel_id, moment in policies_in_force.since.items()
             },
         )
 
-    async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
+    async def forwardings(
+        self, *, since: date, of_channel_id: ChannelId | None, limit: int
+    ) -> tuple[Forwarding, ...]:
         """Pairs of channels, the most forwards first; `of` matches either side."""
         async with self._transactions.begin() as connection:
             fetching = (
                 connection.fetch(FORWARDINGS, _begin(since), limit)
-                if of is None
-                else connection.fetch(FORWARDINGS_OF, _begin(since), limit, of)
+                if of_channel_id is None
+                else connection.fetch(FORWARDINGS_OF, _begin(since), limit, of_channel_id)
             )
             rows = await fetching
         return tuple(Forwarding(**dict(row)) for row in rows)
 
-    async def list_forwards(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
+    async def list_forwards(
+        self, origin_post_id: PostId, *, since: date, limit: int
+    ) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                FORWARDS_OF, origin.channel_id, origin.message_id, _begin(since), limit
+                FORWARDS_OF, origin_post_id.channel_id, origin_post_id.message_id, _begin(since), limit
             )
         return tuple(
             Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"])

@@ -60,6 +60,6 @@ class ChannelHabits:
 
     async def keep(self, habits: Mapping[ChannelId, Sequence[int]]) -> int:
         """Replaces the habits of these channels. Returns for how many they changed."""
-        written = [",".join(map(str, lines)) for lines in habits.values()]
+        joined_lines = [",".join(map(str, lines)) for lines in habits.values()]
         async with self._transactions.begin() as connection:
-            return len(await connection.fetch(KEEP, list(habits), written))
+            return len(await connection.fetch(KEEP, list(habits), joined_lines))

@@ -147,15 +147,15 @@ class Landing:
         self._announce(landed, page.mode)
         return landed
 
-    async def differs(self, channel_id: ChannelId, proven: IdRange, page: ObservedPage) -> bool:
+    async def differs(self, channel_id: ChannelId, proven_range: IdRange, page: ObservedPage) -> bool:
         """Whether a page that is read again lacks a stored post, shows it changed,
         or shows one marked as gone. Usually False.
         """
         async with self._transactions.begin() as connection:
-            return await differs(connection, channel_id, proven, page)
+            return await differs(connection, channel_id, proven_range, page)
 
     async def mark_deleted(
-        self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime
+        self, claim: PushClaim, deleted_message_ids: Sequence[MessageId], *, told_at: datetime
     ) -> RecordedDeletions:
         """Marks posts that Telegram reports as deleted.
 
@@ -164,32 +164,34 @@ class Landing:
         async with self._transactions.begin() as connection:
             if not await holds_push_lease(connection, claim.channel_id, claim.account_id, claim.lease_epoch):
                 raise _lease_lost(claim)
-            recorded = await mark_deleted(connection, claim.channel_id, gone, now=told_at)
-        self._announce(Landed(0, 0, recorded.deleted), Mode.INCREMENTAL)
-        return recorded
+            recorded_deletions = await mark_deleted(
+                connection, claim.channel_id, deleted_message_ids, now=told_at
+            )
+        self._announce(Landed(0, 0, recorded_deletions.deleted), Mode.INCREMENTAL)
+        return recorded_deletions
 
     async def count_unanswered(self) -> None:
         """Counts the posts of commits that succeeded although their reply was lost;
         `stored_at` identifies the landing.
         """
         while self._unanswered:
-            lost = self._unanswered[0]
+            lost_unanswered = self._unanswered[0]
             async with self._transactions.begin() as connection:
-                stored = await connection.fetchval(
+                stored_count = await connection.fetchval(
                     "SELECT count(*) FROM posts "
                     "WHERE channel_id = $1 AND message_id = ANY($2) AND stored_at = $3",
-                    lost.channel_id,
-                    list(lost.new_ids),
-                    lost.read_at,
+                    lost_unanswered.channel_id,
+                    list(lost_unanswered.new_ids),
+                    lost_unanswered.read_at,
                 )
-            self._unanswered.remove(lost)
-            self._announce(Landed(stored, 0), lost.mode)
+            self._unanswered.remove(lost_unanswered)
+            self._announce(Landed(stored_count, 0), lost_unanswered.mode)
 
     def _announce(self, landed: Landed, mode: Mode) -> None:
         POSTS_PARSED.labels(mode.value).inc(landed.inserted)
         outcomes = {"inserted": landed.inserted, "changed": landed.changed, "deleted": landed.deleted}
-        for outcome, posts in outcomes.items():
-            POSTS_LANDED.labels(outcome).inc(posts)
+        for outcome, post_count in outcomes.items():
+            POSTS_LANDED.labels(outcome).inc(post_count)
         if any(outcomes.values()):
             self._wakeup.ring()
 
@@ -310,7 +312,7 @@ LAND_PREVIEW = _land(ledger="preview_coverage")
 async def _write(
     connection: Connection, page: PostPage, claim: Claim | BackfillClaim | PushClaim, ends: RunEnds | None
 ) -> Landed:
-    posts, proven, recorded = one_per_id(page.posts), page.proven, RecordedDeletions()
+    posts, proven_range, recorded_deletions = one_per_id(page.posts), page.proven, RecordedDeletions()
     if not await _is_ours(connection, claim, page, ends):
         raise _lease_lost(claim)
     row = await connection.fetchrow(
@@ -318,8 +320,8 @@ async def _write(
         claim.channel_id,
         page.read_at,
         page.floor_id,
-        proven.low if proven else None,
-        proven.high if proven else None,
+        proven_range.low if proven_range else None,
+        proven_range.high if proven_range else None,
         page.lane.value,
         page.requested_by,
         ends.started_at if ends else None,
@@ -329,12 +331,16 @@ async def _write(
         *as_columns(posts),
     )
     assert row is not None  # an aggregate always answers
-    if page.observed is not None and proven is not None:
-        recorded = await mark_absent(
-            connection, claim.channel_id, proven, page.observed, now=page.read_at, lane=page.lane
+    if page.observed is not None and proven_range is not None:
+        recorded_deletions = await mark_absent(
+            connection, claim.channel_id, proven_range, page.observed, now=page.read_at, lane=page.lane
         )
     return Landed(
-        row["inserted"], row["changed"], recorded.deleted, recorded.doubtful, frozenset(row["new_ids"])
+        row["inserted"],
+        row["changed"],
+        recorded_deletions.deleted,
+        recorded_deletions.doubtful,
+        frozenset(row["new_ids"]),
     )
 
 
@@ -347,8 +353,10 @@ async def _is_ours(
     match claim:
         case PushClaim(channel_id, account_id, lease_epoch):
             return await holds_push_lease(connection, channel_id, account_id, lease_epoch)
-        case BackfillClaim(channel_id, backfill_id, lease_epoch, below):
-            return await holds_backfill_lease(connection, channel_id, backfill_id, lease_epoch, below=below)
+        case BackfillClaim(channel_id, backfill_id, lease_epoch, below_id):
+            return await holds_backfill_lease(
+                connection, channel_id, backfill_id, lease_epoch, below_id=below_id
+            )
         case Claim(channel_id, lease_epoch):
             return await holds_poll_lease(
                 connection,

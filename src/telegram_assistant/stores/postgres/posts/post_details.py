@@ -194,8 +194,8 @@ def _counts(row: tuple[Any, ...]) -> CountsSeen:
 def media_details(row: tuple[Any, ...]) -> PostMediaDetails:
     ordinal, kind, *about, state, reason, sha256 = row
     mime, size_bytes, file_name, width, height, duration_seconds = about
-    skipped = SkipReason(reason) if state == MediaState.SKIPPED and reason else None
-    why = skipped.words if skipped else load_reason(reason)
+    skipped_reason = SkipReason(reason) if state == MediaState.SKIPPED and reason else None
+    why = skipped_reason.words if skipped_reason else load_reason(reason)
     return PostMediaDetails(
         ordinal,
         MediaKind(kind),
@@ -206,7 +206,7 @@ def media_details(row: tuple[Any, ...]) -> PostMediaDetails:
         height,
         duration_seconds,
         MediaState(state),
-        skipped,
+        skipped_reason,
         why,
         sha256,
     )

@@ -65,19 +65,25 @@ class PostStates:
             )
         return {_id(row): _version(row) for row in rows}
 
-    async def after(self, last: PostId | None, *, limit: int) -> tuple[PostId, ...]:
+    async def after(self, last_post_id: PostId | None, *, limit: int) -> tuple[PostId, ...]:
         """Pages through all posts that are not deleted, in the order of their ids."""
-        channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
+        channel_id, message_id = (
+            (last_post_id.channel_id, last_post_id.message_id) if last_post_id else (0, 0)
+        )
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(AFTER, channel_id, message_id, limit)
         return tuple(_id(row) for row in rows)
 
-    async def after_since(self, last: PostId | None, *, since: datetime, limit: int) -> tuple[PostId, ...]:
+    async def after_since(
+        self, last_post_id: PostId | None, *, since: datetime, limit: int
+    ) -> tuple[PostId, ...]:
         """Like `after`, for posts since that time.
 
         Finds each channel's posts by time, so older ones are never read.
         """
-        channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
+        channel_id, message_id = (
+            (last_post_id.channel_id, last_post_id.message_id) if last_post_id else (0, 0)
+        )
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(AFTER_SINCE, channel_id, message_id, limit, since)
         return tuple(_id(row) for row in rows)
@@ -85,11 +91,11 @@ class PostStates:
     async def estimate_count(self) -> int:
         """Estimates from the tables' statistics, because counting millions of posts takes minutes."""
         async with self._transactions.begin() as connection:
-            guessed = await connection.fetchval(
+            guessed_count = await connection.fetchval(
                 "SELECT sum(greatest(reltuples, 0))::bigint FROM pg_inherits "
                 "JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'posts'::regclass"
             )
-            return int(guessed or 0) or int(
+            return int(guessed_count or 0) or int(
                 await connection.fetchval("SELECT count(*) FROM posts WHERE deleted_at IS NULL")
             )
 

@@ -47,7 +47,7 @@ class RawArchive:
                 [message.body for message in messages],
             )
 
-    async def around(self, post: PostId) -> tuple[RawMessages, ...]:
+    async def around(self, post_id: PostId) -> tuple[RawMessages, ...]:
         """The batches that may hold a post, the newest reading first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -55,7 +55,7 @@ class RawArchive:
                 SELECT channel_id, first_id, last_id, read_at, layer, body FROM post_raw
                 WHERE channel_id = $1 AND first_id <= $2 AND last_id >= $2 ORDER BY read_at DESC
                 """,
-                post.channel_id,
-                post.message_id,
+                post_id.channel_id,
+                post_id.message_id,
             )
         return tuple(RawMessages(**dict(row)) for row in rows)

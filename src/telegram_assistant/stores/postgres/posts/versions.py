@@ -29,12 +29,12 @@ def dump_meaning(changes: tuple[MeaningChange, ...]) -> str:
     return json.dumps([[change.kind, change.before, change.after] for change in changes])
 
 
-def load_meaning(stored: str | None) -> tuple[MeaningChange, ...] | None:
+def load_meaning(stored_text: str | None) -> tuple[MeaningChange, ...] | None:
     return (
         None
-        if stored is None
+        if stored_text is None
         else tuple(
-            MeaningChange(MeaningKind(kind), before, after) for kind, before, after in json.loads(stored)
+            MeaningChange(MeaningKind(kind), before, after) for kind, before, after in json.loads(stored_text)
         )
     )
 
@@ -91,14 +91,14 @@ class Versions:
         """Stores what changed. Both texts of each are final, so repeating the call changes nothing."""
         rows = sorted(
             (
-                replaced.post_id.channel_id,
-                replaced.post_id.message_id,
-                replaced.revision,
+                replaced_text.post_id.channel_id,
+                replaced_text.post_id.message_id,
+                replaced_text.revision,
                 list(difference),
                 dump_meaning(meaning),
                 weight_of(meaning),
             )
-            for replaced, difference, meaning in compared
+            for replaced_text, difference, meaning in compared
         )
         async with self._transactions.begin() as connection:
             await connection.executemany(KEEP, rows)

@@ -133,8 +133,12 @@ class Deliveries:
         Pauses it when it is gone, or has failed for a day. Returns whether it is paused now.
         """
         async with self._transactions.begin() as connection:
-            failures: int = await connection.fetchval(FAILURES, receiver.tenant_id, receiver.receiver_id) or 0
-            wait = max(retry_after(failures + 1), min(result.retry_after or timedelta(), MAX_RETRY_AFTER))
+            failure_count: int = (
+                await connection.fetchval(FAILURES, receiver.tenant_id, receiver.receiver_id) or 0
+            )
+            wait = max(
+                retry_after(failure_count + 1), min(result.retry_after or timedelta(), MAX_RETRY_AFTER)
+            )
             row = await connection.fetchrow(
                 FAILED,
                 receiver.tenant_id,
@@ -181,8 +185,8 @@ class Deliveries:
                 before.date(),
                 limit,
             )
-            ended = await connection.execute("DELETE FROM receiver_secrets WHERE ends_at < now()")
-        return sum(int(status.rpartition(" ")[2]) for status in (counts, ended))
+            ended_text = await connection.execute("DELETE FROM receiver_secrets WHERE ends_at < now()")
+        return sum(int(status.rpartition(" ")[2]) for status in (counts, ended_text))
 
 
 def hour_of(now: datetime) -> datetime:

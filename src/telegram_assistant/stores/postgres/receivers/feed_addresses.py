@@ -84,7 +84,7 @@ class FeedAddresses:
     ) -> UUID | None:
         """Stores the hash of the token. Returns None if the tenant already has as many as it may have."""
         async with self._transactions.begin() as connection:
-            created: UUID | None = await connection.fetchval(
+            created_id: UUID | None = await connection.fetchval(
                 f"""
                 INSERT INTO feed_addresses (hash, kind, subject, name, created_by, user_id, language)
                 SELECT $1, $2, $3, $4, $5, $6, $7
@@ -98,7 +98,7 @@ class FeedAddresses:
                 user_id,
                 language,
             )
-        return created
+        return created_id
 
     async def revoke(self, address_id: UUID) -> bool:
         async with self._transactions.begin() as connection:

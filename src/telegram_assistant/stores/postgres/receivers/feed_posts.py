@@ -59,10 +59,10 @@ class FeedPosts:
                 [post_id.channel_id for post_id in post_ids],
                 [post_id.message_id for post_id in post_ids],
             )
-        grouped = groupby(
+        rows_by_post = groupby(
             rows, key=lambda row: PostId(ChannelId(row["channel_id"]), MessageId(row["wanted"]))
         )
-        return {post_id: _post(list(parts)) for post_id, parts in grouped}
+        return {post_id: _post(list(parts)) for post_id, parts in rows_by_post}
 
     async def is_covered(self, post: PostWithAlbum, *, kind: FeedKind, subject: str) -> bool:
         """Whether a post that a feed of a watch, folder or saved search has listed still belongs there,
@@ -77,14 +77,14 @@ class FeedPosts:
 
 
 def _post(rows: Sequence[asyncpg.Record]) -> PostWithAlbum:
-    captioned = next((row for row in rows if row["text"]), rows[0])
+    captioned_row = next((row for row in rows if row["text"]), rows[0])
     return PostWithAlbum(
         parts=tuple(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows),
-        channel=captioned["title"],
-        username=captioned["username"],
-        text=captioned["text"],
-        entities=tuple(TextEntity(**entity) for entity in json.loads(captioned["entities"]))
-        if captioned["entities"]
+        channel=captioned_row["title"],
+        username=captioned_row["username"],
+        text=captioned_row["text"],
+        entities=tuple(TextEntity(**entity) for entity in json.loads(captioned_row["entities"]))
+        if captioned_row["entities"]
         else (),
         posted_at=rows[0]["posted_at"],
         changed_at=max(

@@ -65,7 +65,7 @@ class Receivers:
             await connection.execute(SEND_CODE, new.receiver_id)
         return True
 
-    async def replace_secret(self, receiver_id: UUID, sealed: str, *, lifetime: timedelta) -> bool:
+    async def replace_secret(self, receiver_id: UUID, sealed_text: str, *, lifetime: timedelta) -> bool:
         """The secret until now stays valid for so long; earlier ones end.
 
         Returns False if there is no such webhook.
@@ -83,7 +83,7 @@ class Receivers:
                 receiver_id,
                 lifetime,
             )
-            await connection.execute(INSERT_SEALED, receiver_id, sealed)
+            await connection.execute(INSERT_SEALED, receiver_id, sealed_text)
         return True
 
     async def take_code_attempt(self, receiver_id: UUID) -> int | None:
@@ -98,11 +98,11 @@ class Receivers:
     async def confirm(self, receiver_id: UUID, code_number: int) -> bool:
         """Returns False if this code is not valid any more."""
         async with self._transactions.begin() as connection:
-            confirmed: bool = await connection.fetchval(CONFIRM, receiver_id, code_number) or False
+            is_confirmed: bool = await connection.fetchval(CONFIRM, receiver_id, code_number) or False
             await connection.execute(
                 "DELETE FROM deliveries WHERE receiver_id = $1 AND code_number IS NOT NULL", receiver_id
             )
-        return confirmed
+        return is_confirmed
 
     async def send_code(self, receiver_id: UUID) -> bool:
         """Sends a new code; earlier ones end.

@@ -37,7 +37,7 @@ class SavedSearches:
     async def save(self, name: str, query: str, *, created_by: str) -> UUID | None:
         """Returns None if the name is taken, or the tenant already has as many as it may keep."""
         async with self._transactions.begin() as connection:
-            saved: UUID | None = await connection.fetchval(
+            saved_id: UUID | None = await connection.fetchval(
                 f"""
                 INSERT INTO saved_searches (name, query, created_by)
                 SELECT $1, $2, $3 WHERE (SELECT count(*) FROM saved_searches) < {MAX_SAVED}
@@ -47,7 +47,7 @@ class SavedSearches:
                 query,
                 created_by,
             )
-        return saved
+        return saved_id
 
     async def delete(self, search_id: UUID) -> bool:
         async with self._transactions.begin() as connection:

@@ -161,7 +161,7 @@ class WordSearch:
         limits: SearchFilters,
         *,
         before: SearchPosition,
-        related: Sequence[RelatedTerm] = (),
+        related_terms: Sequence[RelatedTerm] = (),
         enough: int = 0,
         max_rows: int = MAX_MATCHES,
         budget: timedelta = BUDGET,
@@ -182,8 +182,8 @@ class WordSearch:
                 [term.text for term in terms],
                 [term.name for term in terms],
                 [term.alternative for term in terms],
-                [term.text for term in related],
-                [term.weight for term in related],
+                [term.text for term in related_terms],
+                [term.weight for term in related_terms],
                 enough,
                 None if limits.channels is None else list(limits.channels),
                 limits.since or FAR_PAST,
@@ -204,55 +204,57 @@ class WordSearch:
                 if row["matched"] is not None and row["rank"] is not None
                 for match in [_match(row)]
             }
-            best = (
+            best_matches = (
                 sorted(
                     matches_by_post.values(), key=lambda match: (-match.rank, -match.posted_at.timestamp())
                 )[:BEST]
-                if matches_by_post and not related
+                if matches_by_post and not related_terms
                 else []
             )
             texts = (
                 await connection.fetch(
                     TEXTS,
-                    [match.post_id.channel_id for match in best],
-                    [match.post_id.message_id for match in best],
+                    [match.post_id.channel_id for match in best_matches],
+                    [match.post_id.message_id for match in best_matches],
                 )
-                if best
+                if best_matches
                 else ()
             )
         partial = tuple(matches_by_post.values())
-        if related:
+        if related_terms:
             return Matches((), None, partial)
         end = next((row for row in rows if row["rank"] is None), None)
         words = end["matched"] if end else 0
-        full = [row for row in rows if row["matched"] is None]
-        matches = tuple(_match(row) for row in full) or tuple(
+        full_rows = [row for row in rows if row["matched"] is None]
+        matches = tuple(_match(row) for row in full_rows) or tuple(
             match for match in partial if match.matched == words
         )
         if end is None:
-            return Matches(matches, _place(full[-1]))
+            return Matches(matches, _place(full_rows[-1]))
         saying = {
             PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])): row["text"] for row in texts
         }
         return Matches(matches, None if end["posted_at"] is None else _place(end), partial, words, saying)
 
-    async def mend(self, typed: str, *, budget: timedelta = MENDING_BUDGET) -> str | None:
+    async def mend(self, typed_text: str, *, budget: timedelta = MENDING_BUDGET) -> str | None:
         """A word that differs from the typed one by a letter, or by two if it is long, and that the tenant
         sees in a post; None if it sees the typed one, or no such word.
 
         Raises TimeoutError if the time was over before that was known.
         """
-        spellings = list_spellings(typed)
+        spellings = list_spellings(typed_text)
         try:
             async with self._transactions.begin() as connection:
                 await connection.execute(
                     f"SET LOCAL statement_timeout = {max(1, 2 * budget // timedelta(milliseconds=1))}"
                 )
-                row = await connection.fetchrow(MENDED, typed, spellings, may_have_two_errors(typed), budget)
+                row = await connection.fetchrow(
+                    MENDED, typed_text, spellings, may_have_two_errors(typed_text), budget
+                )
         except asyncpg.QueryCanceledError as error:
-            raise TimeoutError(typed) from error
+            raise TimeoutError(typed_text) from error
         if row is not None and row["word"] is None:
-            raise TimeoutError(typed)
+            raise TimeoutError(typed_text)
         return row["token"] if row else None
 
     async def scope(self, *, with_policies: bool = True) -> SearchScope:
@@ -261,10 +263,10 @@ class WordSearch:
         Only a search by meaning needs the policies.
         """
         async with self._transactions.begin() as connection:
-            followed = await in_force(connection) if with_policies else PoliciesInForce({}, {})
+            policies_in_force = await in_force(connection) if with_policies else PoliciesInForce({}, {})
             rows = await connection.fetch(TAG_NAMES)
         names = {row["tag"]: row["name"] for row in rows if row["tag"] is not None}
-        return SearchScope(followed, names, vectors_are_complete=rows[0]["vectors_are_complete"])
+        return SearchScope(policies_in_force, names, vectors_are_complete=rows[0]["vectors_are_complete"])
 
     async def load(
         self,
@@ -280,20 +282,23 @@ class WordSearch:
         Deleted posts are left out without `with_deleted`. With `stories_until` also their stories, as far as
         they were told until then.
         """
-        channels, messages = (
+        channels, message_ids = (
             [post_id.channel_id for post_id in post_ids],
             [post_id.message_id for post_id in post_ids],
         )
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                LOAD, channels, messages, strict_words, stories_until is not None, with_deleted
+                LOAD, channels, message_ids, strict_words, stories_until is not None, with_deleted
             )
             named_channels = {
                 ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in rows
             }
-            if missing := [channel_id for channel_id in channel_ids if channel_id not in named_channels]:
+            if missing_channel_ids := [
+                channel_id for channel_id in channel_ids if channel_id not in named_channels
+            ]:
                 names = await connection.fetch(
-                    "SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", missing
+                    "SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)",
+                    missing_channel_ids,
                 )
                 named_channels |= {
                     ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names

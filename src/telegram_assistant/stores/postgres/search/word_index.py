@@ -56,18 +56,18 @@ class WordIndex:
         Existing rows are newer and stay. Posts deleted between reading and writing are removed again.
         """
         ids = [post.post.channel_id for post in posts], [post.post.message_id for post in posts]
-        derived = []
+        derived_posts = []
         for post in posts:
-            derived.append(derived_of(post))
+            derived_posts.append(derived_of(post))
             await asyncio.sleep(0)
         async with self._transactions.begin() as connection:
             await connection.execute(
                 FILL,
                 *ids,
                 [post.revision for post in posts],
-                [derived_post.lang for derived_post in derived],
-                [bits_of(derived_post.has) for derived_post in derived],
-                [marked_names(derived_post.names) for derived_post in derived],
+                [derived_post.lang for derived_post in derived_posts],
+                [bits_of(derived_post.has) for derived_post in derived_posts],
+                [marked_names(derived_post.names) for derived_post in derived_posts],
             )
         async with self._transactions.begin() as connection:
             await connection.execute(CLEAN, *ids)
@@ -76,10 +76,10 @@ class WordIndex:
 
     async def switch(self) -> None:
         """Atomically replaces the searched index by the new one; tried again while others hold its tables."""
-        for pause in SWITCH_PAUSES:
+        for pause_seconds in SWITCH_PAUSES:
             with suppress(DeadlockDetectedError, LockNotAvailableError):
                 return await self._switch()
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause_seconds)
         return await self._switch()
 
     async def _switch(self) -> None:

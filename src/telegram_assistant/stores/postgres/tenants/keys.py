@@ -75,13 +75,13 @@ class KeyDirectory:
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT 1")
 
-    async def caller(self, hashed: bytes) -> Caller | None:
+    async def caller(self, hashed_bytes: bytes) -> Caller | None:
         """The owner of a valid key, or None; records the use.
 
         Raises Forbidden while the tenant is suspended.
         """
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow("SELECT * FROM find_caller($1)", hashed)
+            row = await connection.fetchrow("SELECT * FROM find_caller($1)", hashed_bytes)
         if row is None:
             return None
         if row["is_suspended"]:
@@ -178,12 +178,12 @@ class Keys:
     async def revoke(self, key_id: UUID) -> bool:
         """Revokes the key and all keys created with it. Returns False if there is no such valid key."""
         async with self._transactions.begin() as connection:
-            revoked = await connection.fetch(
+            revoked_rows = await connection.fetch(
                 "UPDATE api_keys SET revoked_at = now() WHERE (key_id = $1 OR $1 = ANY(ancestors)) "
                 "AND revoked_at IS NULL RETURNING key_id",
                 key_id,
             )
-        return any(row["key_id"] == key_id for row in revoked)
+        return any(row["key_id"] == key_id for row in revoked_rows)
 
 
 def _key(row: asyncpg.Record) -> ApiKey:

@@ -53,8 +53,8 @@ class TenantOperations:
     async def create(self, name: str) -> UUID | None:
         """Returns None if the name is taken."""
         async with self._transactions.begin() as connection:
-            created: UUID | None = await connection.fetchval("SELECT operator_create_tenant($1)", name)
-        return created
+            created_id: UUID | None = await connection.fetchval("SELECT operator_create_tenant($1)", name)
+        return created_id
 
     async def suspend(self, public_id: UUID, *, why: str) -> bool:
         """Pauses the tenant's accounts and subscriptions until `resume`; deletes nothing.

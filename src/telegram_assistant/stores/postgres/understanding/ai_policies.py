@@ -76,5 +76,5 @@ class AiPolicies:
 def _combine_policies(rows: Sequence[asyncpg.Record]) -> Allowed:
     policies = tuple(AiPolicy(row["policy"]) for row in rows)
     policy = policy_among(policies, is_private=rows[0]["is_private"], is_blocked=rows[0]["ai_blocked"])
-    payers = tuple(TenantId(row["tenant_id"]) for row in rows if row["policy"] == AiPolicy.PROVIDER)
-    return Allowed(policy, payers if policy is AiPolicy.PROVIDER else ())
+    payer_ids = tuple(TenantId(row["tenant_id"]) for row in rows if row["policy"] == AiPolicy.PROVIDER)
+    return Allowed(policy, payer_ids if policy is AiPolicy.PROVIDER else ())

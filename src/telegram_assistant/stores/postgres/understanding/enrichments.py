@@ -66,19 +66,19 @@ class Enrichments:
         }
         if not rows:
             return
-        ordered = [rows[key] for key in sorted(rows)]
+        ordered_rows = [rows[key] for key in sorted(rows)]
         async with self._transactions.begin() as connection:
             await connection.execute(
                 SAVE,
-                [enrichment.post_id.channel_id for enrichment in ordered],
-                [enrichment.post_id.message_id for enrichment in ordered],
-                [enrichment.revision for enrichment in ordered],
-                [enrichment.kind for enrichment in ordered],
-                [enrichment.tier.value for enrichment in ordered],
-                [enrichment.provider for enrichment in ordered],
-                [enrichment.model for enrichment in ordered],
-                [enrichment.prompt_version for enrichment in ordered],
-                [to_json(enrichment.data).decode() for enrichment in ordered],
+                [enrichment.post_id.channel_id for enrichment in ordered_rows],
+                [enrichment.post_id.message_id for enrichment in ordered_rows],
+                [enrichment.revision for enrichment in ordered_rows],
+                [enrichment.kind for enrichment in ordered_rows],
+                [enrichment.tier.value for enrichment in ordered_rows],
+                [enrichment.provider for enrichment in ordered_rows],
+                [enrichment.model for enrichment in ordered_rows],
+                [enrichment.prompt_version for enrichment in ordered_rows],
+                [to_json(enrichment.data).decode() for enrichment in ordered_rows],
             )
 
     async def load(self, post_ids: Sequence[PostId], kind: Kind) -> tuple[Enrichment, ...]:
@@ -121,8 +121,8 @@ class PostEnrichments:
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, PAGE_KINDS)
-            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
-        choices = _choices(chosen)
+            tag_choices = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
+        choices = _choices(tag_choices)
         return {
             enrichment.kind: _as_chosen(enrichment, choices) if enrichment.kind == Kind.TAGS else enrichment
             for enrichment in _best_last(rows)

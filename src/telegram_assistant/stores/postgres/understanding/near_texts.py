@@ -59,13 +59,13 @@ class NearTexts:
                     new_texts.append(text)
                 originals.append(original.content)
             if new_texts:
-                ordered = sorted(new_texts, key=lambda sketch: (sketch.bucket, sketch.content))
-                samples = [array("I", sketch.sample).tobytes() for sketch in ordered]
-                lengths = [sketch.length for sketch in ordered]
+                ordered_sketches = sorted(new_texts, key=lambda sketch: (sketch.bucket, sketch.content))
+                samples = [array("I", sketch.sample).tobytes() for sketch in ordered_sketches]
+                lengths = [sketch.length for sketch in ordered_sketches]
                 await connection.execute(
                     ADD,
-                    [sketch.bucket for sketch in ordered],
-                    [sketch.content for sketch in ordered],
+                    [sketch.bucket for sketch in ordered_sketches],
+                    [sketch.content for sketch in ordered_sketches],
                     samples,
                     lengths,
                 )

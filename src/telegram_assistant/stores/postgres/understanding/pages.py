@@ -57,10 +57,10 @@ class LinkedPages:
             rows = await connection.fetch(KNOWN, [_hash(url) for url in urls], list(urls))
         return {row["asked_url"]: _page(row) for row in rows}
 
-    async def finish(self, url: str, page: LinkedPage, *, owner: str, attempts: int) -> None:
+    async def finish(self, url: str, page: LinkedPage, *, owner: str, attempt_count: int) -> None:
         """Stores the result if the lease is still ours, also under the final URL after redirects."""
-        failed = page.status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
-        now_attempts = attempts + 1 if failed else 0
+        has_failed = page.status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
+        now_attempts = attempt_count + 1 if has_failed else 0
         values = (
             page.url,
             page.canonical_url,
@@ -91,12 +91,12 @@ class LinkedPages:
         """Adds facts from links to posts of these revisions;
         an older revision never overwrites a newer one.
         """
-        posts = [post_id for post_id, _, _ in noted]
+        post_ids = [post_id for post_id, _, _ in noted]
         async with self._transactions.begin() as connection:
             await connection.execute(
                 NOTE,
-                [post_id.channel_id for post_id in posts],
-                [post_id.message_id for post_id in posts],
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
                 [revision for _, revision, _ in noted],
                 [to_json(facts).decode() for _, _, facts in noted],
             )

@@ -24,9 +24,11 @@ class ProviderWanted:
 
     async def add(self, *improvements: PendingImprovement) -> None:
         """Adds the entries; an existing entry stays as it is."""
-        ordered = sorted(improvements, key=lambda improvement: (improvement.post_id, improvement.work))
+        ordered_improvements = sorted(
+            improvements, key=lambda improvement: (improvement.post_id, improvement.work)
+        )
         async with self._transactions.begin() as connection:
-            await connection.execute(ADD, *_columns(ordered))
+            await connection.execute(ADD, *_columns(ordered_improvements))
 
     async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[PendingImprovement, ...]:
         """Leases the newest free entries; history only when no news are left, leased ones included.
@@ -66,13 +68,13 @@ class ProviderWanted:
             )
 
     async def finish(
-        self, finished: Sequence[PendingImprovement], notices: Sequence[QueuedNotice] = ()
+        self, finished_improvements: Sequence[PendingImprovement], notices: Sequence[QueuedNotice] = ()
     ) -> None:
         """Deletes finished entries and writes the notices about their results."""
         async with self._transactions.begin() as connection:
             if notices:
                 await write_notices(connection, notices)
-            await connection.execute(DONE, *_columns(finished))
+            await connection.execute(DONE, *_columns(finished_improvements))
 
     async def waiting(self) -> int:
         async with self._transactions.begin() as connection:

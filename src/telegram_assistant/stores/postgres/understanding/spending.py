@@ -84,16 +84,16 @@ class QuestionLedger:
         self._transactions = transactions
 
     async def reserve(
-        self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta
+        self, call: ProviderCall, highest: Amount, payer_ids: Sequence[TenantId], *, lifetime: timedelta
     ) -> Mapping[TenantId, Amount]:
         """Reserves the highest price from the payer's budget. Empty if the payer cannot pay."""
-        (payer,) = payers
+        (payer_id,) = payer_ids
         async with self._transactions.begin() as connection:
             is_reserved = await connection.fetchval(
                 # call, payer, money in millionths, tokens, work, purpose, provider, model, lifetime
                 "SELECT reserve_for_question($1, $2, $3, $4, $5, $6, $7, $8, $9)",
                 call.call_id,
-                payer,
+                payer_id,
                 highest.micro,
                 highest.tokens,
                 call.work.value,
@@ -102,7 +102,7 @@ class QuestionLedger:
                 call.model,
                 lifetime,
             )
-        return {payer: highest} if is_reserved else {}
+        return {payer_id: highest} if is_reserved else {}
 
     async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None:
         """Like `Spending.settle`."""
@@ -135,21 +135,21 @@ class Spending:
         self._transactions = transactions
 
     async def reserve(
-        self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta
+        self, call: ProviderCall, highest: Amount, payer_ids: Sequence[TenantId], *, lifetime: timedelta
     ) -> Mapping[TenantId, Amount]:
         """Reserves each payer's share of the highest price from its budget. Empty if nobody can pay."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(BALANCES, list(payers))
+            rows = await connection.fetch(BALANCES, list(payer_ids))
             balances = {row["tenant_id"]: Balance(row["micro"], row["tokens"]) for row in rows}
-            owed = split_within_balances(
-                highest, {payer: balances.get(payer, NOTHING_LEFT) for payer in payers}
+            owed_amounts = split_within_balances(
+                highest, {payer_id: balances.get(payer_id, NOTHING_LEFT) for payer_id in payer_ids}
             )
-            if owed:
+            if owed_amounts:
                 await connection.execute(
                     RESERVE,
-                    list(owed),
-                    [amount.micro for amount in owed.values()],
-                    [amount.tokens for amount in owed.values()],
+                    list(owed_amounts),
+                    [amount.micro for amount in owed_amounts.values()],
+                    [amount.tokens for amount in owed_amounts.values()],
                     call.call_id,
                     call.work.value,
                     call.purpose,
@@ -157,7 +157,7 @@ class Spending:
                     call.model,
                     lifetime,
                 )
-        return owed
+        return owed_amounts
 
     async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None:
         """Replaces the reserved price by the real one.
@@ -165,17 +165,17 @@ class Spending:
         Does nothing the second time, or after the reservation expired.
         """
         async with self._transactions.begin() as connection:
-            reserved = await connection.fetch(
+            reserved_rows = await connection.fetch(
                 "DELETE FROM budget_reservations WHERE call_id = $1 "
                 "RETURNING tenant_id, month, micro, tokens",
                 call.call_id,
             )
-            if not reserved:
+            if not reserved_rows:
                 return
-            owed = split_amount(outcome.amount, [row["tenant_id"] for row in reserved])
+            owed_amounts = split_amount(outcome.amount, [row["tenant_id"] for row in reserved_rows])
             refunds = sorted(
-                (row["tenant_id"], row["month"], owed[row["tenant_id"]], row["micro"], row["tokens"])
-                for row in reserved
+                (row["tenant_id"], row["month"], owed_amounts[row["tenant_id"]], row["micro"], row["tokens"])
+                for row in reserved_rows
             )
             await connection.execute(
                 GIVE_BACK,
@@ -187,9 +187,9 @@ class Spending:
             await connection.execute(
                 NOTE,
                 call.call_id,
-                list(owed),
-                [amount.micro for amount in owed.values()],
-                [amount.tokens for amount in owed.values()],
+                list(owed_amounts),
+                [amount.micro for amount in owed_amounts.values()],
+                [amount.tokens for amount in owed_amounts.values()],
                 call.work.value,
                 call.purpose,
                 call.provider,
@@ -204,12 +204,12 @@ class Spending:
     async def release(self, call_id: UUID) -> None:
         """Returns the whole reservation of a call that was not sent; the ledger gets no row."""
         async with self._transactions.begin() as connection:
-            reserved = await connection.fetch(
+            reserved_rows = await connection.fetch(
                 "DELETE FROM budget_reservations WHERE call_id = $1 "
                 "RETURNING tenant_id, month, micro, tokens",
                 call_id,
             )
-            rows = sorted(tuple(row) for row in reserved)
+            rows = sorted(tuple(row) for row in reserved_rows)
             await connection.execute(GIVE_BACK, *([row[index] for row in rows] for index in range(4)))
 
     async def expire(self) -> int:

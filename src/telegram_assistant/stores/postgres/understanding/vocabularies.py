@@ -56,10 +56,12 @@ class Vocabularies:
         self._kept: tuple[float, Vocabulary] | None = None
         self._reading = asyncio.Lock()
 
-    async def seed(self, packaged: Vocabulary) -> None:
+    async def seed(self, packaged_vocabulary: Vocabulary) -> None:
         """Adds the packaged tags; retired tags stay retired."""
         rows = [
-            (language, tag, topic) for language, tags in packaged.tags.items() for tag, topic in tags.items()
+            (language, tag, topic)
+            for language, tags in packaged_vocabulary.tags.items()
+            for tag, topic in tags.items()
         ]
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -102,26 +104,28 @@ class Vocabularies:
         async with self._transactions.begin() as connection:
             columns = [[key[index] for key, _ in rows] for index in range(4)]
             await connection.execute(PROPOSE, *columns, [topic for _, topic in rows])
-            established = await self._establish_tags(connection, columns[0], columns[1])
-        if established:
+            established_rows = await self._establish_tags(connection, columns[0], columns[1])
+        if established_rows:
             self._kept = None
-        return established
+        return established_rows
 
     @staticmethod
     async def _establish_tags(
         connection: Connection, languages: Sequence[object], tags: Sequence[object]
     ) -> tuple[str, ...]:
         tag_counts = await connection.fetch(COUNT, languages, tags)
-        established = [row for row in tag_counts if is_established(Support(row["channels"], row["texts"]))]
+        established_rows = [
+            row for row in tag_counts if is_established(Support(row["channels"], row["texts"]))
+        ]
         for state, tag_rows in (
-            (TagState.ACTIVE, established),
-            (TagState.PROPOSED, [row for row in tag_counts if row not in established]),
+            (TagState.ACTIVE, established_rows),
+            (TagState.PROPOSED, [row for row in tag_counts if row not in established_rows]),
         ):
             columns = [
                 [row[name] for row in tag_rows] for name in ("lang", "tag", "topic", "texts", "channels")
             ]
             await connection.execute(NOTE, *columns, state.value)
-        return tuple(row["tag"] for row in established)
+        return tuple(row["tag"] for row in established_rows)
 
     async def lines(self, language: str | None = None) -> tuple[TagLine, ...]:
         async with self._transactions.begin() as connection:

@@ -67,11 +67,13 @@ class WatchPreviews:
             _is_complete(rows),
         )
 
-    async def stories(self, conditions: WatchConditions, *, posts: int, since: datetime) -> PreviewedAlerts:
+    async def stories(
+        self, conditions: WatchConditions, *, min_posts: int, since: datetime
+    ) -> PreviewedAlerts:
         """Stories that have reached so many posts since then, by their first posts."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                STORIES, since, conditions.query.words, _ids(conditions), posts, MAX_MATCHES
+                STORIES, since, conditions.query.words, _ids(conditions), min_posts, MAX_MATCHES
             )
         return PreviewedAlerts(
             tuple(_alert_of(row, AlertKind.GROWN) for row in rows), len(rows) < MAX_MATCHES

@@ -49,10 +49,10 @@ async def show(view: TenantView) -> Content:
 
 async def add(view: TenantView) -> Response:
     """Names, links, invitations and links to folders, written or in a file."""
-    listed = await asyncio.to_thread(read_list, await _read_list(view))
-    requested_channels = await import_channels(listed, _read_options(view), stores=view.stores)
-    accepted = [str(request.written) for request in requested_channels if request.refused is None]
-    view.note(references=accepted[:MAX_AUDITED], count=len(accepted))
+    listed_channels = await asyncio.to_thread(read_list, await _read_list(view))
+    requested_channels = await import_channels(listed_channels, _read_options(view), stores=view.stores)
+    accepted_names = [str(request.written) for request in requested_channels if request.refused is None]
+    view.note(references=accepted_names[:MAX_AUDITED], count=len(accepted_names))
     return go(view.url("/channels/requests"))
 
 
@@ -81,15 +81,17 @@ async def ask_for_joined(view: TenantView) -> Response:
 
 async def pick(view: TenantView) -> Response:
     if view.text("do") == "all":
-        joined = await joined_channels.list_joined(stores=view.stores, now=view.now)
-        picked = [channel.channel_id for channel in joined.channels if not channel.is_followed]
+        joined_list = await joined_channels.list_joined(stores=view.stores, now=view.now)
+        picked_channel_ids = [
+            channel.channel_id for channel in joined_list.channels if not channel.is_followed
+        ]
     else:
-        picked = [_channel_id(value) for value in view.form.getlist("channel")]
-    if not picked:
+        picked_channel_ids = [_channel_id(value) for value in view.form.getlist("channel")]
+    if not picked_channel_ids:
         raise Rejected(Reason("nothing_picked", "choose at least one channel from the list"))
-    requested_channels = await import_picked(picked, _read_options(view), stores=view.stores)
+    requested_channels = await import_picked(picked_channel_ids, _read_options(view), stores=view.stores)
     view.note(
-        channel_ids=[int(channel_id) for channel_id in picked[:MAX_AUDITED]],
+        channel_ids=[int(channel_id) for channel_id in picked_channel_ids[:MAX_AUDITED]],
         count=sum(request.refused is None for request in requested_channels),
     )
     return go(view.url("/channels/requests"))

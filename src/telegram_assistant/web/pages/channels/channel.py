@@ -29,9 +29,9 @@ FIRST_REPORTS = 3
 
 async def show(view: TenantView) -> Content:
     channel_id = _channel_id(view)
-    full = await channel_with_activity(channel_id, stores=view.stores, zone=view.zone, now=view.now)
+    full_channel = await channel_with_activity(channel_id, stores=view.stores, zone=view.zone, now=view.now)
     scope, newest = GraphScope(view.stores, view.app.graph, view.now), ReadingScope(channel_id=channel_id)
-    around, neighbours, page = await asyncio.gather(
+    surroundings, neighbours, page = await asyncio.gather(
         person_feed.feed_surroundings(own=view.own),
         find_neighbours(scope, channel_id, max_forwards=FORWARDS, max_similar=SIMILAR),
         person_feed.read_feed(
@@ -40,20 +40,25 @@ async def show(view: TenantView) -> Content:
     )
     content = {
         **CHOICES,
-        "full": full,
-        "folders": around.folders,
+        "full": full_channel,
+        "folders": surroundings.folders,
         "asked": view.query("asked") == "yes",
         "changed": view.query("changed") == "yes",
     }
-    if full.activity is None:
+    if full_channel.activity is None:
         return content
-    week, ledger = draw_week(full.activity.hours), full.coverage.ledger if full.coverage else None
+    week, ledger = (
+        draw_week(full_channel.activity.hours),
+        full_channel.coverage.ledger if full_channel.coverage else None,
+    )
     return {
         **content,
-        "first_reports": full.first_reports[:FIRST_REPORTS],
+        "first_reports": full_channel.first_reports[:FIRST_REPORTS],
         "strip": draw_coverage(ledger) if ledger and ledger.newest_id >= ledger.floor_id else None,
         "gaps": ledger.gaps[:SHOWN_GAPS] if ledger else (),
-        "fill_time": least_fill_time(full.coverage.channel.missing_ids) if full.coverage else None,
+        "fill_time": least_fill_time(full_channel.coverage.channel.missing_ids)
+        if full_channel.coverage
+        else None,
         "week": week,
         "busiest": busiest(week),
         "sources": [edge for edge in neighbours.forwarded if edge.channel.channel_id == channel_id],

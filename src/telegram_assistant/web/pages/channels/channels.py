@@ -65,8 +65,8 @@ async def show(view: TenantView) -> Content:
 
 async def change(view: TenantView) -> Response:
     update = read_update(view)
-    channels = await _find_chosen_channels(view)
-    changed_count = await change_all_followed(channels, update, followed=view.stores.followed)
+    channel_ids = await _find_chosen_channels(view)
+    changed_count = await change_all_followed(channel_ids, update, followed=view.stores.followed)
     view.note(channels=changed_count, **audit_facts_of(update))
     return _back(view, "changed", changed_count)
 
@@ -81,8 +81,12 @@ async def export(view: TenantView) -> Response:
     kind = view.request.path_params["kind"]
     if kind not in {"opml", "txt"}:
         raise Missing(PAGE_UNKNOWN)
-    followed = await all_followed(followed=view.stores.followed)
-    text = as_opml(followed, title=view.membership.name) if kind == "opml" else as_text(followed)
+    followed_channels = await all_followed(followed=view.stores.followed)
+    text = (
+        as_opml(followed_channels, title=view.membership.name)
+        if kind == "opml"
+        else as_text(followed_channels)
+    )
     headers = {
         "Content-Disposition": f'attachment; filename="channels.{kind}"',
         "Cache-Control": "private, no-cache",

@@ -45,10 +45,10 @@ async def show_one(view: TenantView) -> Content:
 
 
 async def _digest_content(
-    view: TenantView, stored_digest: StoredDigest | None, others: Sequence[StoredDigest] = ()
+    view: TenantView, stored_digest: StoredDigest | None, other_digests: Sequence[StoredDigest] = ()
 ) -> Content:
     stories = stored_digest.digest.stories if stored_digest else ()
-    plan, opinions, marks, current = await asyncio.gather(
+    plan, opinions, marks, current_plan = await asyncio.gather(
         digests.get_plan(digests=view.own.digests),
         list_feedback(interests=view.own.interests),
         list_marks(marks=view.own.story_marks),
@@ -56,8 +56,8 @@ async def _digest_content(
     )
     return {
         "kept": stored_digest,
-        "sections": entry_sections(stories, current, opinions),
-        "others": others,
+        "sections": entry_sections(stories, current_plan, opinions),
+        "others": other_digests,
         "left_out": Counter(stored_digest.digest.checks.reasons) if stored_digest else {},
         "plan": plan,
         "marks": marks,
@@ -104,7 +104,7 @@ async def set_plan(view: TenantView) -> Response:
 
 
 async def create_feed(view: TenantView) -> Content:
-    created = await rss_feeds.create_feed(
+    created_feed = await rss_feeds.create_feed(
         FeedKind.DIGEST,
         rss_feeds.OWN_DIGESTS,
         stores=view.stores,
@@ -113,14 +113,14 @@ async def create_feed(view: TenantView) -> Content:
         language=view.language.value,
     )
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
-    return {**await show_plan(view), "feed_address": f"{base}/feeds/{created.token}"}
+    return {**await show_plan(view), "feed_address": f"{base}/feeds/{created_feed.token}"}
 
 
 async def revoke_feed(view: TenantView) -> Response:
-    address = uuid_of(view.request.path_params["address"])
-    if address not in {feed.address_id for feed in await _own_feeds(view)}:
+    address_id = uuid_of(view.request.path_params["address"])
+    if address_id not in {feed.address_id for feed in await _own_feeds(view)}:
         raise Missing(PAGE_UNKNOWN)
-    await rss_feeds.revoke_feed(address, stores=view.stores)
+    await rss_feeds.revoke_feed(address_id, stores=view.stores)
     return go(view.url("/digest/plan"))
 
 

@@ -62,8 +62,8 @@ def entry_sections(
 def _entry(
     story: DigestStory, now: VisibleStory | None, opinions: Sequence[StoryFeedback], *, is_brief: bool
 ) -> DigestEntry:
-    posts = {*story.posts, *(post.post_id for post in (now.posts if now else ()))}
-    about = [opinion for opinion in opinions if opinion.post_id in posts]
+    post_ids = {*story.posts, *(post.post_id for post in (now.posts if now else ()))}
+    about = [opinion for opinion in opinions if opinion.post_id in post_ids]
     pictures = pictures_of(now, {}) if now and not is_brief else ()
     return DigestEntry(
         story,

@@ -36,12 +36,17 @@ MAX_MARKED = 200
 async def show(view: TenantView) -> Content:
     scope, order = _scope(view), _order(view)
     after = read_cursor(view.query("after"))
-    visit, around = await asyncio.gather(
+    visit, surroundings = await asyncio.gather(
         person_feed.begin_visit(own=view.own, now=view.now), person_feed.feed_surroundings(own=view.own)
     )
     if order is FeedOrder.OLDEST:
         page = await person_feed.oldest_unread(
-            scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=POSTS_PER_PAGE, after=after
+            scope,
+            own=view.own,
+            mutes=visit.mutes,
+            min_posted_at=visit.floor_at,
+            limit=POSTS_PER_PAGE,
+            after=after,
         )
     else:
         page = await person_feed.read_feed(
@@ -52,7 +57,7 @@ async def show(view: TenantView) -> Content:
         "scope": scope,
         "order": order,
         "before_at": visit.before_at,
-        "around": around,
+        "around": surroundings,
         "shared_stories": await _shared_stories(page.entries, view),
         "snapshot": view.now.isoformat(),
         "is_first": after is None,
@@ -79,7 +84,9 @@ async def show_saved(view: TenantView) -> Content:
     return {
         "entries": page.entries,
         "next": page.next.isoformat() if page.next else None,
-        "stories": [(saved, feedback_of(saved.story, opinions)) for saved in stories.stories],
+        "stories": [
+            (saved_story, feedback_of(saved_story.story, opinions)) for saved_story in stories.stories
+        ],
         "next_stories": stories.next.isoformat() if stories.next else None,
         "marks": marks,
         "shared_stories": await _shared_stories(page.entries, view),
@@ -87,19 +94,19 @@ async def show_saved(view: TenantView) -> Content:
 
 
 async def mark_read(view: TenantView) -> Content | Response:
-    posts = _posts(view)
+    post_ids = _posts(view)
     as_read = view.text("do") != "unread"
-    await person_feed.mark(posts, own=view.own, as_read=as_read)
-    return await _show_changed_posts(view, posts)
+    await person_feed.mark(post_ids, own=view.own, as_read=as_read)
+    return await _show_changed_posts(view, post_ids)
 
 
 async def save(view: TenantView) -> Content | Response:
-    posts = _posts(view)
+    post_ids = _posts(view)
     if view.text("do") == "unsaved":
-        await person_feed.unsave_posts(posts, own=view.own)
+        await person_feed.unsave_posts(post_ids, own=view.own)
     else:
-        await person_feed.save_posts(posts, own=view.own)
-    return await _show_changed_posts(view, posts)
+        await person_feed.save_posts(post_ids, own=view.own)
+    return await _show_changed_posts(view, post_ids)
 
 
 async def mark_all_read(view: TenantView) -> Response:
@@ -162,17 +169,17 @@ def _scope(view: TenantView) -> ReadingScope:
 
 
 def _order(view: TenantView) -> FeedOrder:
-    chosen = view.query("order")
-    return FeedOrder(chosen) if chosen in set(FeedOrder) else view.person.preferences.feed_order
+    chosen_text = view.query("order")
+    return FeedOrder(chosen_text) if chosen_text in set(FeedOrder) else view.person.preferences.feed_order
 
 
 def _posts(view: TenantView) -> list[PostId]:
     try:
-        posts = [PostId.parse(str(value)) for value in view.form.getlist("post")]
+        post_ids = [PostId.parse(str(value)) for value in view.form.getlist("post")]
     except ValueError as error:
         raise Rejected(FORM_DAMAGED) from error
-    if not 0 < len(posts) <= MAX_MARKED or any(
-        post.channel_id >= 2**63 or post.message_id >= 2**63 for post in posts
+    if not 0 < len(post_ids) <= MAX_MARKED or any(
+        post_id.channel_id >= 2**63 or post_id.message_id >= 2**63 for post_id in post_ids
     ):
         raise Rejected(FORM_DAMAGED)
-    return posts
+    return post_ids

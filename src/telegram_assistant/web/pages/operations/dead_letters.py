@@ -30,9 +30,12 @@ async def show(view: TenantView) -> Content:
 
 
 async def replay(view: TenantView) -> Response:
-    partitions = view.app.settings.streams.partitions
+    partition_count = view.app.settings.streams.partitions
     letter = await dead_letters.replay(
-        _letter_number(view), letters=view.app.api.dead_letters, redis=view.app.redis, partitions=partitions
+        _letter_number(view),
+        letters=view.app.api.dead_letters,
+        redis=view.app.redis,
+        partition_count=partition_count,
     )
     view.note(stage=letter.stage, reason=letter.reason)
     return go(view.url("/operations/dead-letters"))

@@ -34,8 +34,8 @@ async def refresh(view: TenantView) -> Content:
 
 
 async def _content(view: TenantView) -> Content:
-    typed = view.query("hours")
-    hours = int(typed) if typed in {str(choice) for choice in MINUTES_PER_POINT} else 1
+    typed_text = view.query("hours")
+    hours = int(typed_text) if typed_text in {str(choice) for choice in MINUTES_PER_POINT} else 1
     stages = [stage.name for stage in stages_of(view.app.settings)]
     overview = await installation_overview(stores=view.app.api, stages=stages, now=view.now, hours=hours)
     return {
@@ -60,7 +60,7 @@ def _draw_lag(stage: StageOverview) -> SmallChart:
 def _chart(values: Sequence[float]) -> SmallChart:
     highest, step = max(values), WIDTH / (len(values) - 1)
     points = (
-        f"{number * step:.1f},{HEIGHT - 1 - (HEIGHT - 2) * value / (highest or 1):.1f}"
-        for number, value in enumerate(values)
+        f"{value_index * step:.1f},{HEIGHT - 1 - (HEIGHT - 2) * value / (highest or 1):.1f}"
+        for value_index, value in enumerate(values)
     )
     return SmallChart(" ".join(points), highest, values[-1])

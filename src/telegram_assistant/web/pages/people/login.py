@@ -86,7 +86,7 @@ async def log_in(view: View) -> Content | Response:
     name, target = view.text("name"), own_path(view.text("next"), "/")
     try:
         queue = await limit_login(view, name)
-        begun = await sign_in(
+        new_session = await sign_in(
             name,
             view.text("password"),
             people=view.app.api.people,
@@ -97,7 +97,7 @@ async def log_in(view: View) -> Content | Response:
         )
     except (Rejected, Busy) as error:
         return with_error({"next": target, "name": name, "home": _other_home(view)}, error)
-    return _let_in(view, begun, target, name)
+    return _let_in(view, new_session, target, name)
 
 
 async def show_start(view: View) -> Content | Response:
@@ -117,7 +117,7 @@ async def start(view: View) -> Content | Response:
             view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()
         ):
             raise Forbidden(WRONG_CODE)
-        begun = await create_first_owner(
+        new_session = await create_first_owner(
             name,
             view.text("password"),
             people=view.app.api.people,
@@ -128,8 +128,8 @@ async def start(view: View) -> Content | Response:
         return with_error(
             {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS}, error
         )
-    session = await find_session(begun.token, people=view.app.api.people)
-    return _let_in(view, begun, f"/t/{session.memberships[0].tenant}/setup" if session else "/", name)
+    session = await find_session(new_session.token, people=view.app.api.people)
+    return _let_in(view, new_session, f"/t/{session.memberships[0].tenant}/setup" if session else "/", name)
 
 
 async def show_link(view: View) -> Content | Response:
@@ -153,22 +153,22 @@ async def use_link(view: View) -> Content | Response:
     name = view.text("name")
     try:
         await limit_tried_names(view, token, str(link.tenant))
-        begun = await join_as_new_person(
+        new_session = await join_as_new_person(
             token, name, view.text("password"), people=people, passwords=view.passwords, visit=_visit(view)
         )
     except (Rejected, Busy) as error:
         return with_error(
             {"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "token": token}, error
         )
-    return _let_in(view, begun, "/", name)
+    return _let_in(view, new_session, "/", name)
 
 
 async def join(view: PersonView) -> Content | Response:
     """Joins a tenant as the person who is logged in."""
-    tenant = await join_tenant(
+    tenant_id = await join_tenant(
         view.request.path_params["token"], token=view.token, people=view.app.api.people
     )
-    return go(f"/t/{tenant}/feed")
+    return go(f"/t/{tenant_id}/feed")
 
 
 async def log_out(view: PersonView) -> Content | Response:
@@ -194,8 +194,8 @@ def _visit(view: View) -> BrowserVisit:
     return BrowserVisit(view.agent, network_of(view.client.address))
 
 
-def _let_in(view: View, begun: NewSession, target: str, name: str) -> Response:
+def _let_in(view: View, new_session: NewSession, target: str, name: str) -> Response:
     response = go(target)
-    set_cookie(response, SESSION, begun.token, view.client, seconds=int(SESSION_LASTS.total_seconds()))
+    set_cookie(response, SESSION, new_session.token, view.client, seconds=int(SESSION_LASTS.total_seconds()))
     mark_browser(response, view, name)
     return response

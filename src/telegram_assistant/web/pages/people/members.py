@@ -46,25 +46,25 @@ async def show_one(view: TenantView) -> Content:
 
 
 async def set_role(view: TenantView) -> Response:
-    role, member = _role(view), _member(view)
-    details = await members.find_member(member, members=view.stores.members)
+    role, member_id = _role(view), _member(view)
+    details = await members.find_member(member_id, members=view.stores.members)
     drop_cached_keys = RateLimits(view.app.redis).drop_cached_keys
     await members.set_role(
-        member, role, members=view.stores.members, session=view.token, drop_cached_keys=drop_cached_keys
+        member_id, role, members=view.stores.members, session=view.token, drop_cached_keys=drop_cached_keys
     )
     view.note(name=details.member.name, role=role.value, role_before=details.member.role.value)
     return go(view.url("/members?done=role"))
 
 
 async def remove(view: TenantView) -> Response:
-    member, keep_feeds, keep_receivers = (
+    member_id, keep_feeds, keep_receivers = (
         _member(view),
         bool(view.text("keep_feeds")),
         bool(view.text("keep_receivers")),
     )
-    details = await members.find_member(member, members=view.stores.members)
+    details = await members.find_member(member_id, members=view.stores.members)
     await members.remove_member(
-        member,
+        member_id,
         members=view.stores.members,
         session=view.token,
         drop_cached_keys=RateLimits(view.app.redis).drop_cached_keys,

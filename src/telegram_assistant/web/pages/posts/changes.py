@@ -65,21 +65,21 @@ async def show_caught_week(view: TenantView) -> Content:
     return _caught_content(view, await load_caught_week(view))
 
 
-def _caught_content(view: TenantView, caught: CaughtChanges) -> Content:
+def _caught_content(view: TenantView, caught_changes: CaughtChanges) -> Content:
     today = view.now.date()
     return {
-        "caught": caught,
-        "week_before": max(FIRST_DAY, caught.last_day - WEEK),
-        "week_after": min(today, caught.last_day + WEEK) if caught.last_day < today else None,
+        "caught": caught_changes,
+        "week_before": max(FIRST_DAY, caught_changes.last_day - WEEK),
+        "week_after": min(today, caught_changes.last_day + WEEK) if caught_changes.last_day < today else None,
     }
 
 
 async def draw_caught_week(view: TenantView) -> Response:
-    caught = await load_caught_week(view)
+    caught_changes = await load_caught_week(view)
     return Response(
-        draw_caught(caught_content(caught), language=view.language.value),
+        draw_caught(caught_content(caught_changes), language=view.language.value),
         media_type="image/svg+xml",
-        headers={"Content-Disposition": f'attachment; filename="caught-{caught.last_day}.svg"'},
+        headers={"Content-Disposition": f'attachment; filename="caught-{caught_changes.last_day}.svg"'},
     )
 
 

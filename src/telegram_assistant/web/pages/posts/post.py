@@ -29,19 +29,21 @@ class ChartPoint:
 
 async def show(view: TenantView) -> Content:
     post_id = view.post_id()
-    full = await post_in_full(post_id, stores=view.stores)
-    album = [PostId(post_id.channel_id, message_id) for message_id in full.detail.album] or [post_id]
+    full_post = await post_in_full(post_id, stores=view.stores)
+    album = [PostId(post_id.channel_id, message_id) for message_id in full_post.detail.album] or [post_id]
     entries = person_feed.entries_of(await person_feed.read_posts(album, own=view.own), Mutes())
     stories = await shared_stories([post_id], stores=view.stores)
     return {
         "came_from": view.came_from(),
         "shared": stories.get(post_id),
-        "full": full,
+        "full": full_post,
         "entry": entries[0],
-        "versions": await load_versions(post_id, stores=view.stores) if full.detail.earlier_versions else (),
-        "views": _points(full.detail.counts),
+        "versions": await load_versions(post_id, stores=view.stores)
+        if full_post.detail.earlier_versions
+        else (),
+        "views": _points(full_post.detail.counts),
         "spread": _spread(
-            [forward.posted_at for forward in full.detail.forwarded_by if forward.posted_at is not None]
+            [forward.posted_at for forward in full_post.detail.forwarded_by if forward.posted_at is not None]
         ),
     }
 
@@ -62,8 +64,8 @@ def _spread(moments: Sequence[datetime]) -> tuple[ChartPoint, ...]:
 
 
 def _chart(values: Sequence[tuple[datetime, int]]) -> tuple[ChartPoint, ...]:
-    first_at, last = values[0][0], values[-1][0]
-    span = (last - first_at).total_seconds() or 1.0
+    first_at, last_at = values[0][0], values[-1][0]
+    span = (last_at - first_at).total_seconds() or 1.0
     highest = max(value for _, value in values) or 1
     return tuple(
         ChartPoint(

@@ -27,7 +27,7 @@ async def create(view: TenantView) -> Content:
         kind = ReceiverKind(view.text("kind"))
     except ValueError as error:
         raise Rejected(FORM_DAMAGED) from error
-    created = await receivers.create_receiver(
+    created_receiver = await receivers.create_receiver(
         kind,
         view.text("name"),
         view.text("address"),
@@ -37,8 +37,8 @@ async def create(view: TenantView) -> Content:
         language=view.language.value,
         created_by=view.person.name,
     )
-    view.note(name=created.receiver.name, kind=kind.value)
-    return {**await _content(view), "created": created}
+    view.note(name=created_receiver.receiver.name, kind=kind.value)
+    return {**await _content(view), "created": created_receiver}
 
 
 async def confirm(view: TenantView) -> Content | Response:
@@ -59,8 +59,8 @@ async def send_code(view: TenantView) -> Response:
 
 
 async def replace_secret(view: TenantView) -> Content:
-    replaced = await receivers.replace_secret(_id(view), stores=view.stores, sealer=view.app.sealer)
-    return {**await _content(view), "replaced": replaced}
+    replaced_receiver = await receivers.replace_secret(_id(view), stores=view.stores, sealer=view.app.sealer)
+    return {**await _content(view), "replaced": replaced_receiver}
 
 
 async def resume(view: TenantView) -> Response:
@@ -89,12 +89,12 @@ async def create_feed(view: TenantView) -> Content:
     kind, _, subject = view.text("feed").partition(":")
     if kind not in set(FeedKind):
         raise Rejected(FORM_DAMAGED)
-    created = await rss_feeds.create_feed(
+    created_feed = await rss_feeds.create_feed(
         FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value
     )
-    view.note(kind=kind, name=created.address.name)
+    view.note(kind=kind, name=created_feed.address.name)
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
-    return {**await _content(view), "feed_address": f"{base}/feeds/{created.token}"}
+    return {**await _content(view), "feed_address": f"{base}/feeds/{created_feed.token}"}
 
 
 async def revoke_feed(view: TenantView) -> Response:
@@ -105,7 +105,7 @@ async def revoke_feed(view: TenantView) -> Response:
 async def _content(view: TenantView) -> Content:
     stores = view.stores
     per_hour = view.app.settings.delivery.per_hour
-    own_receivers, feeds, watches, around, searches, hour_ends = await asyncio.gather(
+    own_receivers, feeds, watches, surroundings, searches, hour_ends = await asyncio.gather(
         receivers.list_receivers(stores=stores),
         rss_feeds.list_feeds(stores=stores),
         list_watches(stores=stores),
@@ -119,7 +119,7 @@ async def _content(view: TenantView) -> Content:
         "hour_ends": hour_ends,
         "feeds": feeds,
         "watches": watches,
-        "folders": around.folders,
+        "folders": surroundings.folders,
         "searches": searches,
         "has_mail": bool(view.app.settings.mail.host),
         "has_secret_key": view.app.sealer.is_usable,

@@ -5,8 +5,8 @@ from telegram_assistant.web.views import Content, TenantView
 
 
 async def find(view: TenantView) -> Content:
-    typed = view.query("q").strip()
-    return {"typed": typed, "found": await find_destinations(typed, stores=view.stores)}
+    typed_text = view.query("q").strip()
+    return {"typed": typed_text, "found": await find_destinations(typed_text, stores=view.stores)}
 
 
 async def show(view: TenantView) -> Content:

@@ -68,7 +68,7 @@ async def export(view: TenantView) -> Response:
     kind = view.request.path_params["kind"]
     if kind not in set(SearchFileFormat):
         raise Missing(PAGE_UNKNOWN)
-    exported = await export_search(
+    exported_search = await export_search(
         _narrow(view, view.query("q").strip()),
         tenant_id=view.membership.tenant_id,
         stores=view.stores,
@@ -77,14 +77,14 @@ async def export(view: TenantView) -> Response:
         zone=view.zone,
         order=_order(view),
     )
-    name = "search" if exported.is_complete else f"search-first-{MAX_EXPORTED}"
+    name = "search" if exported_search.is_complete else f"search-first-{MAX_EXPORTED}"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}.{kind}"',
         "Cache-Control": "private, no-cache",
     }
     media_type = "text/csv; charset=utf-8" if kind == SearchFileFormat.CSV else "application/json"
     return Response(
-        write_file(exported, SearchFileFormat(kind), view.zone), media_type=media_type, headers=headers
+        write_file(exported_search, SearchFileFormat(kind), view.zone), media_type=media_type, headers=headers
     )
 
 
@@ -97,34 +97,34 @@ async def create_feed(view: TenantView) -> Content:
         created_by=view.person.name,
         today=view.now.astimezone(view.zone).date(),
     )
-    created = await rss_feeds.create_feed(
+    created_feed = await rss_feeds.create_feed(
         FeedKind.SEARCH,
         str(search_id),
         stores=view.stores,
         created_by=view.person.name,
         language=view.language.value,
     )
-    view.note(kind=FeedKind.SEARCH.value, name=created.address.name)
+    view.note(kind=FeedKind.SEARCH.value, name=created_feed.address.name)
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
-    return {**await _content(view, query), "feed_address": f"{base}/feeds/{created.token}"}
+    return {**await _content(view, query), "feed_address": f"{base}/feeds/{created_feed.token}"}
 
 
-async def _content(view: TenantView, typed: str) -> Content:
+async def _content(view: TenantView, typed_text: str) -> Content:
     searches, coverage = await asyncio.gather(
         saved.list_searches(stores=view.stores), coverage_of_all(stores=view.stores)
     )
     by_story, order = view.query("show") != EVERY_POST, _order(view)
-    query = _narrow(view, typed)
+    query = _narrow(view, typed_text)
     content = {
-        "query": typed,
+        "query": typed_text,
         "narrowed": query,
         "chosen": {name: view.query(name) for name in (*CHOICES, "channel")},
         "quote": _quote_value,
-        "link": lambda **changed: _link(view, typed, changed),
+        "link": lambda **changed: _link(view, typed_text, changed),
         "searches": searches,
         "coverage": coverage,
         "answer": None,
-        "asks": is_question(typed),
+        "asks": is_question(typed_text),
         "by_story": by_story,
         "order": order,
         "max_exported": MAX_EXPORTED,
@@ -157,19 +157,19 @@ def _order(view: TenantView) -> SearchOrder:
     return SearchOrder.NEWEST if view.query("order") == SearchOrder.NEWEST else SearchOrder.BEST
 
 
-def _narrow(view: TenantView, typed: str) -> str:
+def _narrow(view: TenantView, typed_text: str) -> str:
     """The typed query, with the choices from beside the box."""
     filters = [meanings.get(view.query(name), "") for name, meanings in CHOICES.items()]
     channel = view.query("channel")
     if channel.isascii() and channel.isdecimal():
         filters.append(f"from:{channel}")
-    return " ".join(filter(None, (typed, *filters)))
+    return " ".join(filter(None, (typed_text, *filters)))
 
 
-def _link(view: TenantView, typed: str, changed: dict[str, str]) -> str:
+def _link(view: TenantView, typed_text: str, changed: dict[str, str]) -> str:
     """The query part of an address: as it is now, but for what is changed."""
     now = {name: view.query(name) for name in (*CHOICES, "channel", "show", "order")}
-    parameters = {"q": typed, **now, **changed}
+    parameters = {"q": typed_text, **now, **changed}
     return urlencode({name: value for name, value in parameters.items() if value})
 
 

@@ -34,10 +34,12 @@ async def copy_story(view: TenantView) -> Content | Response:
 async def copy_post(view: TenantView) -> Content | Response:
     """With `revision`, the quiet change that replaced this revision."""
     post_id = view.post_id()
-    typed = view.query("revision")
-    if typed and not (typed.isascii() and typed.isdecimal() and len(typed) <= MAX_REVISION_DIGITS):
+    typed_text = view.query("revision")
+    if typed_text and not (
+        typed_text.isascii() and typed_text.isdecimal() and len(typed_text) <= MAX_REVISION_DIGITS
+    ):
         raise Missing(PAGE_UNKNOWN)
-    content = await share_post(post_id, stores=view.stores, revision=int(typed) if typed else None)
+    content = await share_post(post_id, stores=view.stores, revision=int(typed_text) if typed_text else None)
     return _copy(view, content, path=f"/post/{post_id}", name=f"post-{post_id}")
 
 
@@ -49,9 +51,9 @@ async def copy_digest(view: TenantView) -> Content | Response:
 
 async def copy_caught(view: TenantView) -> Content | Response:
     """The quiet changes of a week with the most views."""
-    caught = await load_caught_week(view)
-    path = f"/changes/caught/{caught.last_day}"
-    return _copy(view, caught_content(caught), path=path, name=f"caught-{caught.last_day}")
+    caught_changes = await load_caught_week(view)
+    path = f"/changes/caught/{caught_changes.last_day}"
+    return _copy(view, caught_content(caught_changes), path=path, name=f"caught-{caught_changes.last_day}")
 
 
 async def copy_posts(view: TenantView) -> Content | Response:

@@ -33,12 +33,14 @@ async def create(view: TenantView) -> Content:
         days.isascii() and days.isdecimal() and len(days) < len("1000")
     ):
         raise Rejected(FORM_DAMAGED)
-    created = await public_links.create_link(
+    created_link = await public_links.create_link(
         PublicLinkKind(kind), view.text("subject"), days=int(days), stores=view.stores, own=view.own
     )
-    view.note(kind=kind, subject=created.link.subject, link=str(created.link.link_id), days=int(days))
+    view.note(
+        kind=kind, subject=created_link.link.subject, link=str(created_link.link.link_id), days=int(days)
+    )
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
-    return {**await _content(view), "address": f"{base}{created.path}"}
+    return {**await _content(view), "address": f"{base}{created_link.path}"}
 
 
 async def revoke(view: TenantView) -> Response:

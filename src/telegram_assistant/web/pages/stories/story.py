@@ -33,13 +33,13 @@ async def show(view: TenantView) -> Content:
 
 async def write(view: TenantView) -> Content:
     """Lets a provider sum up the story, for the price that the button showed."""
-    full = await story_around(view.post_id(), stores=view.stores, language=view.language.value)
+    full_story = await story_around(view.post_id(), stores=view.stores, language=view.language.value)
     patience_seconds = PATIENCE * view.app.settings.api.timeout_seconds
     view.leave_queue()
     writing = await write_summary(
-        full.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds
+        full_story.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds
     )
-    return await _story_content(view, replace(full, written=writing.written), fallback=writing.fallback)
+    return await _story_content(view, replace(full_story, written=writing.written), fallback=writing.fallback)
 
 
 async def take_out(view: TenantView) -> Response:
@@ -67,8 +67,8 @@ async def _story_content(view: TenantView, full: FullStory, *, fallback: Reason 
         marks_and_feedback(marks=view.own.story_marks),
         offer_summary(None if full.written else full.material, writer=_writer(view)),
     )
-    places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
-    numbers = {post.post_id: places[post.entry] for post in full.story.posts}
+    number_by_entry = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
+    numbers = {post.post_id: number_by_entry[post.entry] for post in full.story.posts}
     newest_state = full.newest_state
     texts_above = {full.telling.headline, newest_state.sentence.text if newest_state else ""}
     known_sentences = [

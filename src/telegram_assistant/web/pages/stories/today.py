@@ -67,14 +67,14 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit, (marks, opinions), around = await asyncio.gather(
+    visit, (marks, opinions), surroundings = await asyncio.gather(
         begin_visit(own=view.own, now=view.now),
         marks_and_feedback(marks=view.own.story_marks),
         feed_surroundings(own=view.own),
     )
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
-    opened, contents, checked_at = await asyncio.gather(
+    opened_today, contents, checked_at = await asyncio.gather(
         today.read_today(
             visit,
             stores=view.stores,
@@ -90,31 +90,31 @@ async def show(view: TenantView) -> Content:
             view.membership.tenant_id, partial(today.last_checked_at, stores=view.stores), now=view.now
         ),
     )
-    disputes = await today.load_disputes(opened.stories[:TOLD_IN_FULL], language=view.language.value)
+    disputes = await today.load_disputes(opened_today.stories[:TOLD_IN_FULL], language=view.language.value)
     cards = [
         _card(story, visit.mutes.words, opinions, in_full=story_index < TOLD_IN_FULL)
-        for story_index, story in enumerate(opened.stories)
+        for story_index, story in enumerate(opened_today.stories)
     ]
     return {
         "greeting": _greeting(view.now.astimezone(view.zone).time()),
         "cards": cards,
         "disputes": disputes,
         "told_in_full": TOLD_IN_FULL,
-        "new_count": len(opened.new_stories),
-        "minutes": opened.minutes,
-        "tally": opened.tally,
-        "catch_up": opened.catch_up,
-        "alerts": opened.alerts,
-        "unread_alerts": opened.alerts.count,
+        "new_count": len(opened_today.new_stories),
+        "minutes": opened_today.minutes,
+        "tally": opened_today.tally,
+        "catch_up": opened_today.catch_up,
+        "alerts": opened_today.alerts,
+        "unread_alerts": opened_today.alerts.count,
         "changes": [(change, change.changed_line) for change in contents.changes_for(visit.mutes)],
         "rising": contents.rising,
         "checked_at": checked_at,
-        "next_digest_at": opened.next_digest_at,
+        "next_digest_at": opened_today.next_digest_at,
         "window": window.value,
         "windows": [choice.value for choice in Window],
         "folder": folder,
         "before_at": visit.before_at,
-        "grouping": opened.grouping.value,
+        "grouping": opened_today.grouping.value,
         "groupings": [choice.value for choice in Grouping],
         "just_muted": next(
             (
@@ -126,7 +126,7 @@ async def show(view: TenantView) -> Content:
         ),
         "marks": marks,
         "just_marked": latest_mark(marks, now=view.now),
-        "around": around,
+        "around": surroundings,
     }
 
 
@@ -173,15 +173,24 @@ def _since(view: TenantView, window: Window) -> datetime | None:
 
 
 def _card(
-    listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool
+    listed_story: ListedStory,
+    muted_words: tuple[str, ...],
+    feedback: Sequence[StoryFeedback],
+    *,
+    in_full: bool,
 ) -> StoryCard:
-    spoken = " ".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
-    muted_word, reactions = find_muted_word(spoken, muted_words), feedback_of(listed.story, feedback)
+    spoken_text = " ".join(
+        (listed_story.telling.headline, *(sentence.text for sentence in listed_story.telling.sentences))
+    )
+    muted_word, reactions = (
+        find_muted_word(spoken_text, muted_words),
+        feedback_of(listed_story.story, feedback),
+    )
     if not in_full and muted_word is None:
-        return StoryCard(listed, None, (), None, reactions)
-    pictures = pictures_of(listed.story, {})
-    newest = sorted(listed.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
-    card = StoryCard(listed, pictures[0] if pictures else None, (), muted_word, reactions)
+        return StoryCard(listed_story, None, (), None, reactions)
+    pictures = pictures_of(listed_story.story, {})
+    newest = sorted(listed_story.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
+    card = StoryCard(listed_story, pictures[0] if pictures else None, (), muted_word, reactions)
     if card.is_all_new:
         return card
     return replace(card, new_lines=tuple((post.channel, words_of(post), post.posted_at) for post in newest))

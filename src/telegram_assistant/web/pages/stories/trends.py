@@ -19,12 +19,12 @@ async def show(view: TenantView) -> Content:
     live = await view.app.recent_trends.get_or_count(
         view.membership.tenant_id, counting, now=view.now, variant=language
     )
-    muted = (await list_mutes(own=view.own)).stories
+    muted_post_ids = (await list_mutes(own=view.own)).stories
     trends = await all_trends(
         view.now - timedelta(days=days),
         stores=view.stores,
         now=view.now,
-        muted=muted,
+        muted=muted_post_ids,
         language=language,
         live=live,
     )

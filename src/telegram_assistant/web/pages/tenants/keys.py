@@ -34,11 +34,11 @@ async def create(view: TenantView) -> Content:
             )
         )
     maker = KeyMaker(actor=view.person.name, scopes=view.membership.scopes, user_id=view.person.user_id)
-    created = await keys.make_key(
+    created_key = await keys.make_key(
         name, scopes, maker=maker, keys=view.stores.keys, now=view.now, expires_at=_expiry(view)
     )
     view.note(name=name, scopes=[scope.value for scope in scopes])
-    return {**await _content(view), "created": created}
+    return {**await _content(view), "created": created_key}
 
 
 async def revoke(view: TenantView) -> Response:

@@ -83,10 +83,10 @@ async def set_quota(view: TenantView) -> Response:
 
 
 async def set_budget(view: TenantView) -> Response:
-    micro, tokens = micro_of(view.text("money").strip().replace(",", ".")), _tokens(view.text("tokens"))
-    view.note(micro=micro, tokens=tokens)
+    micro, token_count = micro_of(view.text("money").strip().replace(",", ".")), _tokens(view.text("tokens"))
+    view.note(micro=micro, tokens=token_count)
     await tenants.set_budget(
-        _tenant_in_path(view), micro=micro, tokens=tokens, tenants=view.app.api.tenant_operations
+        _tenant_in_path(view), micro=micro, tokens=token_count, tenants=view.app.api.tenant_operations
     )
     return go(view.url("/operations/tenants"))
 

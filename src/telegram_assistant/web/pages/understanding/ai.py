@@ -45,7 +45,7 @@ async def show(view: TenantView) -> Content:
         "budget": (await spending.budget(stores=view.stores, prices=settings.ai.prices)).budget,
         "unit": spent.unit,
         "spent": spent,
-        "bars": _bars(spent.lines, first_day=since.date(), last=view.now.date()),
+        "bars": _bars(spent.lines, first_day=since.date(), last_day=view.now.date()),
         "by_provider": _sums((line.provider, line.micro) for line in spent.lines),
         "by_purpose": _sums((line.purpose, line.micro) for line in spent.lines),
         "saved": await history.count_saved_posts(spent.lines, since=since, stores=view.stores),
@@ -125,9 +125,9 @@ def _read_cursor(view: TenantView) -> ChannelId | None:
     return ChannelId(_number(view.query("after"))) if view.query("after") else None
 
 
-def _bars(lines: Iterable[UsageLine], *, first_day: date, last: date) -> tuple[CostBar, ...]:
+def _bars(lines: Iterable[UsageLine], *, first_day: date, last_day: date) -> tuple[CostBar, ...]:
     cost = _sums((line.day, line.micro) for line in lines)
-    count, highest = (last - first_day).days + 1, max(cost.values(), default=0)
+    count, highest = (last_day - first_day).days + 1, max(cost.values(), default=0)
     if not highest:
         return ()
     days = [first_day + timedelta(days=number) for number in range(count)]

@@ -24,12 +24,12 @@ async def show(view: TenantView) -> Content:
 async def show_posts(view: TenantView) -> Content:
     name = view.request.path_params["tag"]
     after = read_cursor(view.query("after"))
-    tagged = await find_by_tag(
+    tagged_posts = await find_by_tag(
         name, since=view.now - MAX_WINDOW, stores=view.stores, limit=POSTS_PER_PAGE, before=after
     )
-    posts = await person_feed.read_posts(tagged.posts, own=view.own)
+    posts = await person_feed.read_posts(tagged_posts.posts, own=view.own)
     return {
         "tag": name,
         "entries": person_feed.entries_of(posts, Mutes()),
-        "next": write_cursor(tagged.next) if tagged.next else None,
+        "next": write_cursor(tagged_posts.next) if tagged_posts.next else None,
     }

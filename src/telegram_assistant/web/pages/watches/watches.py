@@ -157,8 +157,8 @@ def _target(fields: Fields) -> WatchTarget:
     except ValueError as error:
         raise Rejected(FORM_DAMAGED) from error
     hours = _number(_text(fields, "hours")) if kind is WatchKind.SILENCE else None
-    posts = _number(_text(fields, "posts")) if kind is WatchKind.STORY else None
-    return WatchTarget(kind=kind, query=_text(fields, "query").strip(), hours=hours, posts=posts)
+    post_count = _number(_text(fields, "posts")) if kind is WatchKind.STORY else None
+    return WatchTarget(kind=kind, query=_text(fields, "query").strip(), hours=hours, posts=post_count)
 
 
 def _text(fields: Fields, name: str) -> str:

@@ -42,14 +42,14 @@ def receivers() -> None:
         )
         """
     )
-    seen = (
+    seen_text = (
         "tenant_id, receiver_id, kind, name, address, language, created_by, created_at, failures, "
         "failing_since, retry_at, trouble, paused_at"
     )
     tenant_table(
         "receivers",
         "Where a tenant wants its alerts: webhooks and e-mail addresses.",
-        f"SELECT ({seen}, delivered_at)",
+        f"SELECT ({seen_text}, delivered_at)",
         "INSERT (tenant_id, kind, name, address, secret, language, created_by)",
         "UPDATE (failures, failing_since, retry_at, trouble, paused_at)",
         "DELETE",

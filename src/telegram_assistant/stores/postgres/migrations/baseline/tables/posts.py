@@ -163,7 +163,7 @@ def post_counts() -> None:
         "post_counts",
         "Views, forwards, comments and reactions of a post, each time they had changed when it was read "
         "again.",
-        rows=beside_posts("post_counts", noticed="seen_at"),
+        rows=beside_posts("post_counts", noticed_text="seen_at"),
     )
 
 
@@ -227,7 +227,7 @@ def post_versions() -> None:
     subscribed_table(
         "post_versions",
         "Every earlier text of a post that was edited.",
-        rows=beside_posts("post_versions", noticed="replaced_at"),
+        rows=beside_posts("post_versions", noticed_text="replaced_at"),
     )
     op.execute(
         """

@@ -113,7 +113,7 @@ def _format_number(value: float, format_spec: str, language: str) -> str:
 def _format_time(time: datetime, format_spec: str, language: str) -> str:
     from babel.dates import format_date, format_datetime  # noqa: PLC0415 -- as above
 
-    date = "d MMMM y" if not format_spec or "%Y" in format_spec else "d MMMM"
+    date_pattern = "d MMMM y" if not format_spec or "%Y" in format_spec else "d MMMM"
     if format_spec and "%H" not in format_spec:
-        return format_date(time, date, locale=language)
-    return format_datetime(time, f"{date}, HH:mm", locale=language)
+        return format_date(time, date_pattern, locale=language)
+    return format_datetime(time, f"{date_pattern}, HH:mm", locale=language)

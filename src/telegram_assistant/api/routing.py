@@ -221,11 +221,11 @@ def _queue_endpoint(endpoint: Endpoint, *, is_expensive: bool) -> Endpoint:
     return run_in_turn
 
 
-def _event_of(data: type[BaseModel]) -> dict[str, Any]:
+def _event_of(data_model: type[BaseModel]) -> dict[str, Any]:
     content = {
         "type": "string",
         "contentMediaType": "application/json",
-        "contentSchema": {"$ref": f"#/components/schemas/{data.__name__}"},
+        "contentSchema": {"$ref": f"#/components/schemas/{data_model.__name__}"},
     }
     return {
         "type": "object",

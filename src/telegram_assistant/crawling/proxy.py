@@ -49,11 +49,11 @@ class FilteringProxy:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(HEAD_SECONDS):
-            head = await reader.readuntil(b"\r\n\r\n")
-        method, address, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
+            request_head = await reader.readuntil(b"\r\n\r\n")
+        method, address, _ = request_head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
         try:
             upstream, first_bytes = await (
-                self._tunnel(address) if method == "CONNECT" else self._request(method, address, head)
+                self._tunnel(address) if method == "CONNECT" else self._request(method, address, request_head)
             )
         except Unreadable as error:
             self.refused += 1

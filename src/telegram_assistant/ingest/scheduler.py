@@ -193,11 +193,17 @@ class Scheduler:
 
     async def _learn_hours(self, now: datetime) -> None:
         """Learn at which hours channels post: some channels at each tick, each channel about once a day."""
-        counts = await self._planning.hours_posted(now, PROFILES_PER_TICK)
-        if counts:
-            pooled_profile = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
+        hour_counts_by_channel = await self._planning.hours_posted(now, PROFILES_PER_TICK)
+        if hour_counts_by_channel:
+            pooled_profile = profile_of(
+                [sum(hours) for hours in zip(*hour_counts_by_channel.values(), strict=True)], FLAT
+            )
             await self._planning.keep_profiles(
-                {channel_id: profile_of(hours, pooled_profile) for channel_id, hours in counts.items()}, now
+                {
+                    channel_id: profile_of(hours, pooled_profile)
+                    for channel_id, hours in hour_counts_by_channel.items()
+                },
+                now,
             )
 
     async def _open_backfills(self) -> None:

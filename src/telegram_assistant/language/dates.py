@@ -100,10 +100,10 @@ class WrittenDate:
                 if self.year is not None
                 else (posted_on.year - 1, posted_on.year, posted_on.year + 1)
             )
-            possible = [
+            possible_days = [
                 day for year in years if (day := _day_or_none(year, self.month, self.day)) is not None
             ]
-            return tuple(sorted(possible, key=lambda candidate: abs(candidate - posted_on))[:1])
+            return tuple(sorted(possible_days, key=lambda candidate: abs(candidate - posted_on))[:1])
         return ()
 
     def is_said_by(self, other: "WrittenDate", posted_on: date) -> bool:

@@ -182,10 +182,10 @@ NEGATED_ENDING = "n't"
 def _sides() -> dict[str, frozenset[str]]:
     opposite: dict[str, set[str]] = {}
     for line in _PAIRS.replace("\n ", " ").strip().splitlines():
-        left, right = (
+        left_forms, right = (
             {form for word in side.split() for form in readings_of(word)} for side in line.split("/")
         )
-        for words, other in ((left, right), (right, left)):
+        for words, other in ((left_forms, right), (right, left_forms)):
             for word in words:
                 opposite.setdefault(word, set()).update(other)
     return {word: frozenset(others) for word, others in opposite.items()}

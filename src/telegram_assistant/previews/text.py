@@ -52,13 +52,13 @@ def text_of(node: Node) -> PreviewText:
     )
 
 
-def _clip(entities: list[TextEntity], before: int, size: int) -> list[TextEntity]:
+def _clip(entities: list[TextEntity], before: int, text_units: int) -> list[TextEntity]:
     """Shift and clip entities after `before` units were removed from the start of the text,
     which now has `size` units.
     """
     clipped_entities = []
     for entity in entities:
-        start, end = max(0, entity.offset - before), min(size, entity.offset - before + entity.length)
+        start, end = max(0, entity.offset - before), min(text_units, entity.offset - before + entity.length)
         if start < end:
             clipped_entities.append(TextEntity(entity.kind, start, end - start, entity.url, entity.detail))
     return clipped_entities

@@ -51,8 +51,10 @@ def restrict(rules: Mapping[str, Sequence[str]]) -> int:
     attributes = _Ruleset(
         all_rights, (BIND_TCP | CONNECT_TCP) if version >= NETWORK_SINCE else 0, ABSTRACT_SOCKETS | SIGNALS
     )
-    size = 24 if version >= SCOPES_SINCE else 16 if version >= NETWORK_SINCE else 8
-    ruleset = system_call(CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
+    attribute_bytes = 24 if version >= SCOPES_SINCE else 16 if version >= NETWORK_SINCE else 8
+    ruleset = system_call(
+        CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(attribute_bytes), ctypes.c_uint32(0)
+    )
     try:
         reading = READ_FILE | READ_DIR
         _allow_paths(ruleset, [*rules.get("code", ()), *rules.get("read", ())], reading)

@@ -45,13 +45,15 @@ def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
     architecture, column = ARCHITECTURES[machine]
     numbers = _numbers(column)
     role_rules = _parser(numbers, may_execute=may_execute) if is_parser else _browser(numbers)
-    head = [
+    architecture_check = [
         (LOAD, 0, 0, ARCHITECTURE_AT),
         (JUMP_IF_EQUAL, 1, 0, architecture),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER_AT),
     ]
-    return b"".join(struct.pack(INSTRUCTION, *instruction) for instruction in (*head, *role_rules))
+    return b"".join(
+        struct.pack(INSTRUCTION, *instruction) for instruction in (*architecture_check, *role_rules)
+    )
 
 
 def install(program: bytes) -> None:

@@ -125,7 +125,7 @@ async def reason_to_pause_downloads(
 def _lack_of_room(
     folder: WatchedFolder, fullness: Fullness, size_bytes: int, min_free_percent: int
 ) -> Reason:
-    free, size = size_in_words(fullness.free_bytes), size_in_words(fullness.size_bytes)
+    free, size_text = size_in_words(fullness.free_bytes), size_in_words(fullness.size_bytes)
     if size_bytes:
         return Reason(
             "file_has_no_room",
@@ -133,7 +133,7 @@ def _lack_of_room(
             "must stay free",
             folder=str(folder.path),
             free=free,
-            size=size,
+            size=size_text,
             percent=min_free_percent,
         )
     return Reason(
@@ -142,7 +142,7 @@ def _lack_of_room(
         "stay free; posts are stored, and downloads continue when there is space",
         folder=str(folder.path),
         free=free,
-        size=size,
+        size=size_text,
         percent=min_free_percent,
     )
 

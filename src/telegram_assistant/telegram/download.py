@@ -111,12 +111,12 @@ def _locate_file(media: Any) -> LocatedFile | None:
     if (
         isinstance(media, types.MessageMediaPhoto)
         and isinstance(photo, types.Photo)
-        and (size := max_size(photo)) is not None
+        and (size_bytes := max_size(photo)) is not None
     ):
         location = types.InputPhotoFileLocation(
-            photo.id, photo.access_hash, photo.file_reference, thumb_size=size.type
+            photo.id, photo.access_hash, photo.file_reference, thumb_size=size_bytes.type
         )
-        return LocatedFile(photo.id, size_in_bytes(size), photo.dc_id, location)
+        return LocatedFile(photo.id, size_in_bytes(size_bytes), photo.dc_id, location)
     if isinstance(media, types.MessageMediaDocument) and isinstance(document, types.Document):
         location = types.InputDocumentFileLocation(
             document.id, document.access_hash, document.file_reference, thumb_size=""

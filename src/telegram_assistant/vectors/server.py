@@ -77,7 +77,7 @@ class ServerVectors:
         with _busy(self.where):
             if await self._client.collection_exists(self._prefix + collection):
                 return
-        with _busy(self.where, unless=HTTPStatus.CONFLICT):
+        with _busy(self.where, accepted_status=HTTPStatus.CONFLICT):
             await self._client.create_collection(
                 self._prefix + collection,
                 vectors_config=models.VectorParams(
@@ -106,7 +106,7 @@ class ServerVectors:
             await self._client.update_collection_aliases([create])
 
     async def drop(self, collection: str) -> None:
-        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+        with _busy(self.where, accepted_status=HTTPStatus.NOT_FOUND):
             await self._client.delete_collection(self._prefix + collection)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
@@ -116,12 +116,12 @@ class ServerVectors:
             )
             for point in points
         ]
-        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+        with _busy(self.where, accepted_status=HTTPStatus.NOT_FOUND):
             await self._client.upsert(self._prefix + collection, sent_points, wait=True)
 
     async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
         if post_ids:
-            with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+            with _busy(self.where, accepted_status=HTTPStatus.NOT_FOUND):
                 await self._client.delete(
                     self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True
                 )
@@ -130,7 +130,7 @@ class ServerVectors:
         if query.reaches_nothing:
             return ()
         points: list[models.ScoredPoint] = []
-        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+        with _busy(self.where, accepted_status=HTTPStatus.NOT_FOUND):
             response = await self._client.query_points(
                 self._prefix + space.name,
                 query=list(query.vector),
@@ -144,21 +144,21 @@ class ServerVectors:
 
     async def count(self, collection: str) -> int:
         count_result = models.CountResult(count=0)
-        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+        with _busy(self.where, accepted_status=HTTPStatus.NOT_FOUND):
             count_result = await self._client.count(self._prefix + collection, exact=True)
         return count_result.count
 
 
 @contextmanager
-def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
+def _busy(where: str, *, accepted_status: HTTPStatus | None = None) -> Iterator[None]:
     """Translates errors into Busy.
 
-    The status `unless` counts as success; a bad request is a bug and is raised unchanged.
+    The status `accepted_status` counts as success; a bad request is a bug and is raised unchanged.
     """
     try:
         yield
     except UnexpectedResponse as error:
-        if error.status_code == unless:
+        if error.status_code == accepted_status:
             return
         if error.status_code == HTTPStatus.BAD_REQUEST:
             raise

@@ -49,7 +49,7 @@ type Write = Callable[[FeedContent, PictureAddress], bytes]
 
 
 def write_atom(feed: FeedContent, picture_address: PictureAddress) -> bytes:
-    head = (
+    feed_start = (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         f'<feed xmlns="http://www.w3.org/2005/Atom" xml:lang={quoteattr(feed.language)}>\n'
         f"<title>{_text(feed.title)}</title>\n<id>{_urn(feed.feed_id)}</id>\n"
@@ -57,14 +57,14 @@ def write_atom(feed: FeedContent, picture_address: PictureAddress) -> bytes:
         f'<link rel="alternate" type="text/html" href={_attribute(feed.page)}/>\n'
     )
     return (
-        head
+        feed_start
         + "".join(_atom_entry(written_entry) for written_entry in _entries(feed, picture_address))
         + "</feed>\n"
     ).encode()
 
 
 def write_rss(feed: FeedContent, picture_address: PictureAddress) -> bytes:
-    head = (
+    feed_start = (
         f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {NAMESPACES}><channel>\n'
         f"<title>{_text(feed.title)}</title>\n<link>{_text(feed.page)}</link>\n"
         f"<description>{_text(feed.title)}</description>\n"
@@ -72,7 +72,7 @@ def write_rss(feed: FeedContent, picture_address: PictureAddress) -> bytes:
         f"<lastBuildDate>{format_datetime(feed.updated_at)}</lastBuildDate>\n"
     )
     return (
-        head
+        feed_start
         + "".join(_rss_item(written_entry) for written_entry in _entries(feed, picture_address))
         + "</channel></rss>\n"
     ).encode()
@@ -80,13 +80,13 @@ def write_rss(feed: FeedContent, picture_address: PictureAddress) -> bytes:
 
 def write_json(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     items = [_json_item(written_entry) for written_entry in _entries(feed, picture_address)]
-    head = {
+    feed_fields = {
         "version": JSON_FEED,
         "title": _drop_forbidden(feed.title),
         "home_page_url": feed.page,
         "language": feed.language,
     }
-    return to_json({**head, "items": items})
+    return to_json({**feed_fields, "items": items})
 
 
 FORMATS: dict[str, tuple[Write, str]] = {

@@ -235,7 +235,7 @@ class Connection:
         is_content: bool = True,
     ) -> None:
         msg_id = session.next_msg_id(self._backend.now(), is_reply=is_reply)
-        head = struct.pack(
+        packet_head = struct.pack(
             "<q8sqii",
             self._backend.salt,
             session.session_id,
@@ -243,7 +243,7 @@ class Connection:
             session.next_seq_no(is_content=is_content),
             len(body),
         )
-        self._write(encrypt(record.key, record.key_id, head + body))
+        self._write(encrypt(record.key, record.key_id, packet_head + body))
 
     def _write(self, packet: bytes) -> None:
         if self._framing is None or self._writer.is_closing():

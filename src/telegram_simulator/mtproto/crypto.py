@@ -115,5 +115,5 @@ def _fingerprint(key: rsa.PrivateKey) -> int:
 
 
 def _tl_bytes(data: bytes) -> bytes:
-    head = bytes([len(data)]) if len(data) < 254 else b"\xfe" + len(data).to_bytes(3, "little")
-    return head + data + bytes(-(len(head) + len(data)) % 4)
+    length_bytes = bytes([len(data)]) if len(data) < 254 else b"\xfe" + len(data).to_bytes(3, "little")
+    return length_bytes + data + bytes(-(len(length_bytes) + len(data)) % 4)

@@ -147,7 +147,7 @@ def vector_of(objects: list[Any]) -> bytes:
 
 def tl_bytes(data: bytes) -> bytes:
     """A string as the schema writes it: its length, itself, and zeros up to a multiple of four."""
-    size = len(data)
-    if size < 254:
-        return bytes((size,)) + data + bytes(-(size + 1) % 4)
-    return b"\xfe" + size.to_bytes(3, "little") + data + bytes(-size % 4)
+    size_bytes = len(data)
+    if size_bytes < 254:
+        return bytes((size_bytes,)) + data + bytes(-(size_bytes + 1) % 4)
+    return b"\xfe" + size_bytes.to_bytes(3, "little") + data + bytes(-size_bytes % 4)

@@ -29,10 +29,10 @@ class Framing(ABC):
     def pack(self, packet: bytes) -> bytes:
         """The packet as it goes out."""
 
-    async def _exactly(self, size: int) -> bytes:
-        if not 0 < size <= MAX_PACKET:
+    async def _exactly(self, size_bytes: int) -> bytes:
+        if not 0 < size_bytes <= MAX_PACKET:
             raise BadFrame
-        return await self._reader.readexactly(size)
+        return await self._reader.readexactly(size_bytes)
 
 
 class Full(Framing):
@@ -45,13 +45,13 @@ class Full(Framing):
         self._sent = 0
 
     async def read(self) -> bytes:
-        head = self._first_length or await self._reader.readexactly(4)
+        length_bytes = self._first_length or await self._reader.readexactly(4)
         self._first_length = b""
-        frame_body = await self._exactly(struct.unpack("<i", head)[0] - 4)
+        frame_body = await self._exactly(struct.unpack("<i", length_bytes)[0] - 4)
         if len(frame_body) < 8:
             raise BadFrame
         number, checksum = struct.unpack("<i", frame_body[:4])[0], struct.unpack("<I", frame_body[-4:])[0]
-        if checksum != zlib.crc32(frame_body[:-4], zlib.crc32(head)) or number != self._received:
+        if checksum != zlib.crc32(frame_body[:-4], zlib.crc32(length_bytes)) or number != self._received:
             raise BadFrame
         self._received += 1
         return frame_body[4:-4]
@@ -91,10 +91,10 @@ async def detect(reader: asyncio.StreamReader) -> Framing:
     first_byte = await reader.readexactly(1)
     if first_byte == b"\xef":
         return Abridged(reader)
-    head = first_byte + await reader.readexactly(3)
-    if head == b"\xee" * 4:
+    first_bytes = first_byte + await reader.readexactly(3)
+    if first_bytes == b"\xee" * 4:
         return Intermediate(reader)
-    return Full(reader, head)
+    return Full(reader, first_bytes)
 
 
 def transport_error(code: int) -> bytes:

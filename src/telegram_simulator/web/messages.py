@@ -214,8 +214,8 @@ def _video(scene: Scene, post: Post, link: str, grouped: str) -> str:
 
 
 def _document(media: Document, link: str) -> str:
-    size = media.file.size
-    size_text = f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size / 2**10:.1f} KB"
+    size_bytes = media.file.size
+    size_text = f"{size_bytes / 2**20:.1f} MB" if size_bytes >= 2**20 else f"{size_bytes / 2**10:.1f} KB"
     return (
         f'<a class="tgme_widget_message_document_wrap" href="{link}"><div '
         'class="tgme_widget_message_document_icon accent_bg"></div>'

@@ -47,8 +47,8 @@ def paper(lines: Sequence[str]) -> bytes:
 
 def _letters(used: Sequence[str]) -> bytes:
     system = b"/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >>"
-    head = b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /DejaVuSans /CIDToGIDMap /Identity /DW 600"
-    return b"%b /W [%b] %b /FontDescriptor 7 0 R >>" % (head, _widths(used), system)
+    font_head = b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /DejaVuSans /CIDToGIDMap /Identity /DW 600"
+    return b"%b /W [%b] %b /FontDescriptor 7 0 R >>" % (font_head, _widths(used), system)
 
 
 def _description() -> bytes:

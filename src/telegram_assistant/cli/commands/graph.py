@@ -169,8 +169,8 @@ def _print_similar(response: SimilarChannelsResponse) -> None:
             str(neighbour.shared),
             escape(", ".join(shared_item_response.what for shared_item_response in neighbour.examples)),
         )
-    nothing = f"No followed channel shares anything with it since {response.since}."
-    console.print(table if response.items else nothing)
+    empty_text = f"No followed channel shares anything with it since {response.since}."
+    console.print(table if response.items else empty_text)
 
 
 @app.command()

@@ -93,12 +93,12 @@ def _print_page(page: ListPageResponse) -> None:
 
 
 def _print_item(item: ListItemResponse) -> None:
-    head = Text(f"{item.position}. {item.kind.value}  {item.item_id}  ", style="bold")
+    heading = Text(f"{item.position}. {item.kind.value}  {item.item_id}  ", style="bold")
     if item.is_visible:
-        console.print(head.append(f"{item.channel}  {item.link}", style="blue"))
+        console.print(heading.append(f"{item.channel}  {item.link}", style="blue"))
         console.print(Text(item.headline[:LETTERS]))
     else:
-        console.print(head.append("no longer visible", style="yellow"))
+        console.print(heading.append("no longer visible", style="yellow"))
     if item.note:
         console.print(Text(f"{item.noted_by}: {item.note}", style="italic"))
 

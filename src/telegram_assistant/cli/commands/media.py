@@ -95,8 +95,8 @@ def _response(
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[
-            MediaFilesResponse(state=state, reason=reason or None, files=file_count, bytes=size)
-            for (state, reason), (file_count, size) in survey.files.items()
+            MediaFilesResponse(state=state, reason=reason or None, files=file_count, bytes=size_bytes)
+            for (state, reason), (file_count, size_bytes) in survey.files.items()
         ],
         usage=[
             MediaUsageResponse(

@@ -104,20 +104,20 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
 
 
 def _show_post(result: SearchResult, zone: ZoneInfo) -> None:
-    head = Text.assemble(
+    heading = Text.assemble(
         (result.channel, "bold"),
         f"  {result.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ",
         (result.link, "blue"),
     )
     if result.by_names:
-        head.append("  related", "dim")
+        heading.append("  related", "dim")
     if result.deleted_at:
-        head.append("  deleted", "red")
+        heading.append("  deleted", "red")
     elif result.is_edited:
-        head.append("  edited", "yellow")
+        heading.append("  edited", "yellow")
     if result.copies:
-        head.append(f"  and {len(result.copies)} more like it", "dim")
-    console.print(head)
+        heading.append(f"  and {len(result.copies)} more like it", "dim")
+    console.print(heading)
     console.print(_highlight(result.snippet))
     if result.story:
         console.print(_story_line(result.story))

@@ -176,12 +176,12 @@ def _print_alerts(newest: AlertsResponse) -> None:
     if not newest.items:
         console.print("There are no alerts.")
     for alert in newest.items:
-        head = Text(
+        heading = Text(
             f"{alert.watch}  {alert.kind}  "
             f"{alert.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {alert.channel}  ",
             style="bold",
         )
-        console.print(head.append(alert.link, style="blue"))
+        console.print(heading.append(alert.link, style="blue"))
         if alert.text:
             console.print(Text(alert.text))
 

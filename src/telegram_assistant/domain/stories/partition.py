@@ -62,9 +62,9 @@ class _Groups:
         self._spans = {post: (at, at) for post, at in enumerate(moments)}
         self._scores: dict[int, dict[int, float]] = defaultdict(dict)
 
-    def link(self, group: int, other: int, score: float) -> None:
-        self._scores[group][other] = self._scores[group].get(other, 0.0) + score
-        self._scores[other][group] = self._scores[other].get(group, 0.0) + score
+    def link(self, root: int, other: int, score: float) -> None:
+        self._scores[root][other] = self._scores[root].get(other, 0.0) + score
+        self._scores[other][root] = self._scores[other].get(root, 0.0) + score
 
     def hold(self, post: int, other: int) -> None:
         if self._group[post] != self._group[other]:
@@ -110,25 +110,25 @@ class _Groups:
             self._members.values(), key=lambda member: min((self._moments[post], post) for post in member)
         )
 
-    def _waiting(self, group: int, other: int) -> tuple[float, int, int]:
-        pair_count = len(self._members[group]) * len(self._members[other])
-        return -self._scores[group].get(other, 0.0) / pair_count, group, other
+    def _waiting(self, root: int, other_root: int) -> tuple[float, int, int]:
+        pair_count = len(self._members[root]) * len(self._members[other_root])
+        return -self._scores[root].get(other_root, 0.0) / pair_count, root, other_root
 
-    def _is_short(self, group: int, other: int) -> bool:
-        (begins, ends), (other_begins, other_ends) = self._spans[group], self._spans[other]
+    def _is_short(self, root: int, other_root: int) -> bool:
+        (begins, ends), (other_begins, other_ends) = self._spans[root], self._spans[other_root]
         return max(ends, other_ends) - min(begins, other_begins) <= MAX_SPAN
 
-    def _unite(self, group: int, other: int) -> None:
+    def _unite(self, root: int, other: int) -> None:
         """The other group becomes part of the one."""
         for post in self._members[other]:
-            self._group[post] = group
-        self._members[group] += self._members.pop(other)
-        (begins, ends), (other_begins, other_ends) = self._spans[group], self._spans.pop(other)
-        self._spans[group] = min(begins, other_begins), max(ends, other_ends)
+            self._group[post] = root
+        self._members[root] += self._members.pop(other)
+        (begins, ends), (other_begins, other_ends) = self._spans[root], self._spans.pop(other)
+        self._spans[root] = min(begins, other_begins), max(ends, other_ends)
         for third, score in self._scores.pop(other, {}).items():
             self._scores[third].pop(other, None)
-            if third != group:
-                self.link(group, third, score)
+            if third != root:
+                self.link(root, third, score)
 
 
 def find_connected_parts(post_ids: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:

@@ -23,13 +23,13 @@ def weight_of(story: VisibleStory, *, now: datetime, is_new: bool = False) -> fl
     """The higher, the earlier on the page. It halves in 18 hours after the newest post that is no copy."""
     own_wordings = story.count_wordings(story.posts)
     repeating = len(story.channel_ids) - own_wordings
-    busiest = max(Counter(int(post.posted_at.timestamp()) // 3600 for post in story.posts).values())
+    max_posts_in_hour = max(Counter(int(post.posted_at.timestamp()) // 3600 for post in story.posts).values())
     view_count = sum(post.views or 0 for post in story.posts)
     age_hours = max(0.0, (now - story.newest_news.posted_at).total_seconds() / 3600)
     weight = (
         2 * log1p(own_wordings)
         + 0.6 * log1p(repeating)
-        + 0.5 * log1p(busiest)
+        + 0.5 * log1p(max_posts_in_hour)
         + 0.25 * log10(1 + view_count)
         + 0.3 * bool(story.folders)
     )

@@ -89,12 +89,12 @@ class TermWeights:
         return self.known.get(term, self.rare)
 
     def total(self, terms: Iterable[int]) -> float:
-        known_weights, rare = self.known, self.rare
-        return sum([known_weights.get(term, rare) for term in terms])
+        known_weights, rare_weight = self.known, self.rare
+        return sum([known_weights.get(term, rare_weight) for term in terms])
 
     def squares(self, terms: Iterable[int]) -> float:
-        known_weights, rare = self.known, self.rare
-        return sum([known_weights.get(term, rare) ** 2 for term in terms])
+        known_weights, rare_weight = self.known, self.rare
+        return sum([known_weights.get(term, rare_weight) ** 2 for term in terms])
 
 
 @dataclass(frozen=True, slots=True)

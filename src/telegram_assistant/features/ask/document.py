@@ -14,12 +14,12 @@ def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
     the nearest passages.
     """
     notice = translate(answer.words, language)
-    head = (
+    heading_blocks = (
         block(BlockKind.TITLE, answer.question),
         block(BlockKind.NOTE, f"{notice[:1].upper()}{notice[1:]}."),
     )
     if answer.outcome is not Outcome.ANSWERED:
-        return (*head, *(_passage(passage, language, zone) for passage in answer.passages))
+        return (*heading_blocks, *(_passage(passage, language, zone) for passage in answer.passages))
     sentences = [_sentence(sentence, answer, language) for sentence in answer.sentences]
     if answer.newest is not None:
         since_then = translate(SINCE_THEN, language)
@@ -27,7 +27,7 @@ def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
             block(BlockKind.NOTE, f"{since_then[:1].upper()}{since_then[1:]}:"),
             _sentence(answer.newest, answer, language),
         )
-    return (*head, *sentences)
+    return (*heading_blocks, *sentences)
 
 
 def _sentence(sentence: AnswerSentence, answer: Answer, language: str) -> Block:

@@ -117,11 +117,14 @@ def _disks(processes: Sequence[KnownProcess]) -> tuple[DiskOverview, ...]:
                 and (free_bytes := process.metrics.largest("disk_free_bytes", disk=sample.labels["disk"]))
                 is not None
             ):
-                size = int(sample.value)
-                uses.setdefault(size, set()).add(sample.labels["disk"])
-                free[size] = min(free.get(size, size), int(free_bytes))
+                size_bytes = int(sample.value)
+                uses.setdefault(size_bytes, set()).add(sample.labels["disk"])
+                free[size_bytes] = min(free.get(size_bytes, size_bytes), int(free_bytes))
     disks = [
-        DiskOverview(tuple(use for use in DiskUse if use in uses[size]), Fullness(size - free[size], size))
-        for size in uses
+        DiskOverview(
+            tuple(use for use in DiskUse if use in uses[size_bytes]),
+            Fullness(size_bytes - free[size_bytes], size_bytes),
+        )
+        for size_bytes in uses
     ]
     return tuple(sorted(disks, key=lambda disk: -disk.fullness.share))

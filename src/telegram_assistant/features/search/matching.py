@@ -63,13 +63,13 @@ async def find_matches(
             [post_id for post_id in by_words.ranked if post_id not in earlier_post_ids],
             (),
         )
-    back_to = by_words.continues_at
+    oldest_position = by_words.continues_at
     return RankedMatches(
         ranked=ranked_post_ids,
         by_words=by_words,
         near_posts=near_post_ids,
         words_only=words_only,
-        searched_back_to=back_to.posted_at if back_to else None,
+        searched_back_to=oldest_position.posted_at if oldest_position else None,
     )
 
 
@@ -94,12 +94,12 @@ async def _find_deleted(request: TenantSearch, before: SearchPosition) -> Ranked
         ranked_post_ids = by_words.ranked
     if request.order is SearchOrder.BEST:
         ranked_post_ids = tuple(sorted(ranked_post_ids, key=lambda post_id: -matches[post_id].rank))
-    back_to = (
+    searched_back_to = (
         deleted_matches.continues_at.posted_at
         if deleted_matches.continues_at
         else deleted_matches.searched_back_to
     )
-    return RankedMatches(ranked=ranked_post_ids, by_words=by_words, searched_back_to=back_to)
+    return RankedMatches(ranked=ranked_post_ids, by_words=by_words, searched_back_to=searched_back_to)
 
 
 async def _keep_edited(request: TenantSearch, post_ids: Sequence[PostId]) -> frozenset[PostId]:

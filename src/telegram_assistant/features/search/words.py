@@ -224,7 +224,11 @@ def _relax(query: Query, matches: Matches) -> WordMatches:
 
 
 async def _relate(
-    result: WordMatches, matches: Matches, limits: SearchFilters, before: SearchPosition, words: WordSearch
+    result: WordMatches,
+    matches: Matches,
+    limits: SearchFilters,
+    before_position: SearchPosition,
+    words: WordSearch,
 ) -> WordMatches:
     """Adds posts that share names and numbers with the best matches, of the same days,
     and ranks by these and by how near in time a post is.
@@ -242,7 +246,7 @@ async def _relate(
             max(match.posted_at for match in best_matches) + AROUND,
         )
         nearby = replace(limits, since=max(limits.since, first_at) if limits.since else first_at)
-        until = before if before.posted_at <= last_at else SearchPosition(last_at)
+        until = before_position if before_position.posted_at <= last_at else SearchPosition(last_at)
         related_matches = await words.find(
             search_terms(result.query), nearby, before=until, related_terms=related_terms
         )

@@ -192,12 +192,12 @@ async def load_sources(post_ids: Iterable[PostId], *, reading: Reading) -> tuple
 
 
 def _summary_sections(summary: StorySummary, title: str) -> Iterator[SharedSection]:
-    head = []
+    heading_lines = []
     if summary.state_at is not None and summary.before is not None:
-        head.append(SharedLine(summary.before.text, summary.before.posts, BEFORE))
+        heading_lines.append(SharedLine(summary.before.text, summary.before.posts, BEFORE))
     if summary.latest is not None:
-        head.append(SharedLine(summary.latest.text, summary.latest.posts, LATEST))
-    yield SharedSection(None, tuple(head))
+        heading_lines.append(SharedLine(summary.latest.text, summary.latest.posts, LATEST))
+    yield SharedSection(None, tuple(heading_lines))
     yield SharedSection(
         REPORTED, tuple(_cited_line(sentence) for sentence in summary.known if sentence.text != title)
     )

@@ -69,10 +69,12 @@ async def load_schema(connection: Connection, *, role: str) -> Schema:
 
 
 def schema_at(revision: str | None) -> Schema:
-    known_revisions, head = revisions(), revisions()[-1]
+    known_revisions, head_revision = revisions(), revisions()[-1]
     # An unknown revision belongs to a newer release, and older code runs on it.
     return Schema(
-        revision, head, is_behind=revision is None or (revision in known_revisions and revision != head)
+        revision,
+        head_revision,
+        is_behind=revision is None or (revision in known_revisions and revision != head_revision),
     )
 
 

@@ -323,9 +323,9 @@ def build_stores[Stores](
 
     Raises TypeError if a store takes transactions of another role.
     """
-    kind: type = type(transactions)
+    transactions_type: type = type(transactions)
     arguments = {(): (transactions,), **(marked or {})}
-    return stores(*[store(*arguments[marks]) for store, marks in _fields_of(stores, kind)])
+    return stores(*[store(*arguments[marks]) for store, marks in _fields_of(stores, transactions_type)])
 
 
 @cache

@@ -121,13 +121,13 @@ async def _look(redis: Redis, location: str) -> list[Finding]:
 
 def _examine_memory(memory: RedisMemory) -> Finding:
     fullness, subject = memory.fullness, f"{SUBJECT} memory"
-    used_size, size = size_in_words(fullness.used_bytes), size_in_words(fullness.size_bytes)
+    used_size, size_text = size_in_words(fullness.used_bytes), size_in_words(fullness.size_bytes)
     if not memory.max_bytes:
         reason = Reason(
             "redis_unlimited",
             "Redis has no memory limit and may use the whole machine: it uses {used} of {size} ({share:.0%})",
             used=used_size,
-            size=size,
+            size=size_text,
             share=fullness.share,
         )
         return bad(
@@ -136,7 +136,11 @@ def _examine_memory(memory: RedisMemory) -> Finding:
             remedy=Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"),
         )
     reason = Reason(
-        "memory_used", "{used} of {size} used ({share:.0%})", used=used_size, size=size, share=fullness.share
+        "memory_used",
+        "{used} of {size} used ({share:.0%})",
+        used=used_size,
+        size=size_text,
+        share=fullness.share,
     )
     remedy = Reason(
         "relieve_redis",

@@ -18,12 +18,12 @@ SIZES = {
 
 def file_of(drawing: Drawing, kind: FileKind) -> File:
     number = number64("demo", repr(drawing), kind.value) & (2**62 - 1)
-    size = SIZES[kind] + number % (SIZES[kind] // 2)
+    size_bytes = SIZES[kind] + number % (SIZES[kind] // 2)
     dc_id = SECOND_DC if number % 5 == 0 else HOME_DC
     return File(
         number,
         kind,
-        size,
+        size_bytes,
         dc_id,
         width=640,
         height=400,

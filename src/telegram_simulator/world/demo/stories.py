@@ -312,7 +312,7 @@ def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
             first_post,
             other,
             HOUR + rng.expovariate(1 / (8 * HOUR)),
-            head=rng.randrange(len(words["ru"]["deny"])),
+            head_index=rng.randrange(len(words["ru"]["deny"])),
             denies=True,
         )
     if rng.random() < CONTINUED:
@@ -320,15 +320,15 @@ def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         for turn_index, turn in enumerate(turns):
             for post in islice(rng.sample(list(posts), min(len(posts), 3)), rng.randint(1, 3)):
                 delay_seconds = DAY * (0.6 + turn_index * 2 + 2 * rng.random())
-                yield _later(day, post, post.channel, delay_seconds, head=turn)
+                yield _later(day, post, post.channel, delay_seconds, head_index=turn)
 
 
 def _later(
-    day: Day, source: Planned, channel: Manner, delay_seconds: float, *, head: int, denies: bool = False
+    day: Day, source: Planned, channel: Manner, delay_seconds: float, *, head_index: int, denies: bool = False
 ) -> Planned:
     date = moment_after(channel, source.date + int(delay_seconds), day.rng.random())
     shows = Shows.PHOTO if day.rng.random() < 0.2 else Shows.NOTHING
-    plain_wording = Wording(head, 0, (), None)
+    plain_wording = Wording(head_index, 0, (), None)
     post = Planned(
         day.key(),
         channel,

@@ -194,15 +194,17 @@ def _by_network(day: Day, first_post: Planned, members: Sequence[Manner]) -> Ite
     """Any channel of it writes first, in words of its own; sisters repeat it word for word within minutes."""
     rng, story = day.rng, _story_of(first_post)
     teller, *sisters = rng.sample(list(members), len(members))
-    date = moment_after(teller, first_post.date, 0.1 + rng.expovariate(2))
+    posted_seconds = moment_after(teller, first_post.date, 0.1 + rng.expovariate(2))
     words = wording(day, story.event, teller, other_than=first_post.wording)
-    retelling = _retelling(day, teller, date, story, role=Role.REWRITE, source=first_post, words=words)
+    retelling = _retelling(
+        day, teller, posted_seconds, story, role=Role.REWRITE, source=first_post, words=words
+    )
     retelling = replace(retelling, planted=_planting(day, retelling, None))
     yield retelling
     for sister in sisters:
         if rng.random() < SISTER:
             planted_facts = Planted(kinds=("sister",), is_verbatim=True)
-            copied_at = date + rng.randrange(90, 1200)
+            copied_at = posted_seconds + rng.randrange(90, 1200)
             yield _retelling(
                 day, sister, copied_at, story, role=Role.COPY, source=retelling, planted_facts=planted_facts
             )
@@ -259,14 +261,16 @@ def _grow(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
         value += rng.randrange(2, 8)
         if forms is None or value == story.wrong[key]:
             return
-        heads = [head for head in story.event.words[language]["head"] if f"{{{key}" not in head]
-        head = fill_template(heads[rng.randrange(len(heads))], story.values, language, rng)
+        heads = [
+            head_text for head_text in story.event.words[language]["head"] if f"{{{key}" not in head_text
+        ]
+        head_text = fill_template(heads[rng.randrange(len(heads))], story.values, language, rng)
         number = say_number(value, forms, language)
         noun = number.partition(" ")[2]
         date = moment_after(channel, date + rng.randrange(HOUR, 5 * HOUR), rng.random() / 4)
         planted_facts = Planted(
             kinds=("rising",),
-            sentences=(rng.choice(rising[language]).format(head, value, noun),),
+            sentences=(rng.choice(rising[language]).format(head_text, value, noun),),
             state=f"{key} {value}",
             signature=_signature(earlier_post),
             is_reply=rng.random() > NO_REPLY,

@@ -126,8 +126,8 @@ async def list_coverage(
 ) -> CoverageResponse:
     """List how complete each followed channel is, and why posts are missing."""
     position = read_cursor(cursor, CURSOR)
-    after = CoveragePlace(position[0], ChannelId(position[1])) if position else None
-    page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
+    after_place = CoveragePlace(position[0], ChannelId(position[1])) if position else None
+    page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after_place)
     return CoverageResponse(
         items=[coverage_response(channel, context) for channel in page.channels],
         next=write_cursor(page.next.title, page.next.channel_id) if page.next else None,

@@ -44,13 +44,13 @@ def draw_coverage(channels: Sequence[CoverageSummaryResponse], *, console: Conso
 
 def _draw_block(channel: CoverageSummaryResponse, console: Console, zone: ZoneInfo) -> None:
     console.print(Text.assemble((channel.title, "bold"), "  ", _state(channel)), soft_wrap=False)
-    newest, last_read = (
+    newest_text, last_read = (
         _format_moment(channel.newest_posted_at, zone),
         _format_moment(channel.checked_at, zone),
     )
     for line in (
         f"since {_since(channel, zone)}",
-        f"newest post {newest}, last read {last_read}",
+        f"newest post {newest_text}, last read {last_read}",
         _why(channel, zone),
     ):
         if line:

@@ -95,9 +95,9 @@ def _print_digest(digest_response: DigestResponse, *, hours: int) -> None:
 
 
 def _print_story(story: DigestStoryResponse, zone: ZoneInfo) -> None:
-    head = Text(story.headline, style="bold")
-    head.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
-    console.print(head)
+    heading = Text(story.headline, style="bold")
+    heading.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
+    console.print(heading)
     if story.before:
         console.print(Text(f"  before: {story.before}", style="dim"))
     for sentence in story.sentences:

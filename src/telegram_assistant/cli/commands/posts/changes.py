@@ -104,14 +104,14 @@ def _print_caught(response: CaughtChangesResponse) -> None:
 
 def _print_change(change: QuietChangeResponse, zone: ZoneInfo) -> None:
     reach = "" if change.views is None else f", seen {change.views:,} times"
-    head = Text(change.channel, style="bold")
-    head.append(
+    heading = Text(change.channel, style="bold")
+    heading.append(
         f"  {change.kind.value} {change.changed_at.astimezone(zone):%Y-%m-%d %H:%M}",
         style="yellow" if change.after else "red",
     )
-    head.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
-    head.append(change.link, style="blue")
-    console.print(head)
+    heading.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
+    heading.append(change.link, style="blue")
+    console.print(heading)
     for meaning in change.meaning:
         console.print(Text(meaning.words, style="bold"))
     body = Text()
@@ -133,6 +133,6 @@ def _shorten(piece: TextPieceResponse, *, is_first: bool, is_last: bool) -> str:
     text = piece.text
     if piece.change is not PieceChange.SAME or len(text) <= 2 * CONTEXT_CHARACTERS:
         return text
-    head = "" if is_first else text[:CONTEXT_CHARACTERS]
+    beginning = "" if is_first else text[:CONTEXT_CHARACTERS]
     tail = "" if is_last else text[-CONTEXT_CHARACTERS:]
-    return f"{head} … {tail}"
+    return f"{beginning} … {tail}"

@@ -215,8 +215,10 @@ def print_budgets(responses: Sequence[TenantResponse]) -> None:
                 limit,
             )
             table.add_row(escape(response.name), f"{response.budget.month:%Y-%m}", *spent_text)
-    nothing = "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
-    console.print(table if table.row_count else nothing)
+    empty_text = (
+        "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
+    )
+    console.print(table if table.row_count else empty_text)
 
 
 async def _record_change(app: App, tenant: TenantSummary, action: str, **facts: Json) -> TenantResponse:
@@ -242,10 +244,10 @@ def _state(response: TenantResponse) -> str:
     )
 
 
-def _bytes(size: str) -> int:
+def _bytes(size_text: str) -> int:
     try:
-        return int(TypeAdapter(ByteSize).validate_python(size))
+        return int(TypeAdapter(ByteSize).validate_python(size_text))
     except ValidationError as error:
         raise typer.BadParameter(
-            f"{size!r} is not a size; write it like 500MB or 20GB", param_hint="size"
+            f"{size_text!r} is not a size; write it like 500MB or 20GB", param_hint="size"
         ) from error

@@ -86,11 +86,11 @@ def _print_status(providers: ProvidersResponse) -> None:
             f"{provider.paused_seconds:.0f} s: {provider.paused_reason}" if provider.paused_seconds else "–"
         )
         table.add_row(provider.provider, str(provider.speaking), str(provider.waiting), paused_text)
-    nothing = (
+    empty_text = (
         "No provider is configured: posts are analysed on this machine. "
         "See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."
     )
-    console.print(table if providers.items else nothing)
+    console.print(table if providers.items else empty_text)
     console.print(f"{providers.results_waiting} results wait for a provider to improve them.")
 
 

@@ -101,9 +101,9 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
                     remedy=Reason("update_postgres", "use PostgreSQL 15 or newer"),
                 )
             )
-        size = size_in_words(await connection.fetchval("SELECT pg_database_size(current_database())"))
+        size_text = size_in_words(await connection.fetchval("SELECT pg_database_size(current_database())"))
         findings.append(
-            ok(f"{SUBJECT} size", Reason("database_size", "the database takes {size}", size=size))
+            ok(f"{SUBJECT} size", Reason("database_size", "the database takes {size}", size=size_text))
         )
         findings += await _notifications(connection)
         findings += clock_skew(SUBJECT, (server_time - asked_at).total_seconds())

@@ -99,9 +99,9 @@ async def pick(view: TenantView) -> Response:
 
 async def show_requests(view: TenantView) -> Content:
     fate = _fate(view.query("fate"))
-    requests, before = view.stores.requests, read_moment_cursor(view.query("before"))
+    requests, before_cursor = view.stores.requests, read_moment_cursor(view.query("before"))
     page = await channel_requests.list_requests(
-        fate, requests=requests, now=view.now, limit=SHOWN_REQUESTS, before=before
+        fate, requests=requests, now=view.now, limit=SHOWN_REQUESTS, before=before_cursor
     )
     summary = await channel_requests.summarize_fates(
         requests=requests, fates=view.stores.request_fates, now=view.now
@@ -111,7 +111,7 @@ async def show_requests(view: TenantView) -> Content:
         "next": write_moment_cursor(page.next),
         "summary": summary,
         "fate": fate,
-        "is_first_page": before is None,
+        "is_first_page": before_cursor is None,
     }
 
 

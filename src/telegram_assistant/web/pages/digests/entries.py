@@ -45,12 +45,16 @@ async def load_current_stories(
 
 
 def entry_sections(
-    stories: Sequence[DigestStory], current: dict[PostId, VisibleStory], opinions: Sequence[StoryFeedback]
+    stories: Sequence[DigestStory],
+    story_by_post_id: dict[PostId, VisibleStory],
+    opinions: Sequence[StoryFeedback],
 ) -> tuple[Section[DigestEntry], ...]:
     entries: list[DigestEntry] = []
     listed_ids: set[PostId] = set()
     for story_index, story in enumerate(stories):
-        now = next((current[post_id] for post_id in story.posts if post_id in current), None)
+        now = next(
+            (story_by_post_id[post_id] for post_id in story.posts if post_id in story_by_post_id), None
+        )
         is_brief = story_index >= TOLD_IN_FULL
         entries.append(
             _entry(story, None if now and now.story_id in listed_ids else now, opinions, is_brief=is_brief)

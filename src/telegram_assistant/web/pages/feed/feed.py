@@ -35,7 +35,7 @@ MAX_MARKED = 200
 
 async def show(view: TenantView) -> Content:
     scope, order = _scope(view), _order(view)
-    after = read_cursor(view.query("after"))
+    after_cursor = read_cursor(view.query("after"))
     visit, surroundings = await asyncio.gather(
         person_feed.begin_visit(own=view.own, now=view.now), person_feed.feed_surroundings(own=view.own)
     )
@@ -46,11 +46,11 @@ async def show(view: TenantView) -> Content:
             mutes=visit.mutes,
             min_posted_at=visit.floor_at,
             limit=POSTS_PER_PAGE,
-            after=after,
+            after=after_cursor,
         )
     else:
         page = await person_feed.read_feed(
-            scope, order=order, own=view.own, mutes=visit.mutes, limit=POSTS_PER_PAGE, after=after
+            scope, order=order, own=view.own, mutes=visit.mutes, limit=POSTS_PER_PAGE, after=after_cursor
         )
     return {
         "page": page,
@@ -60,17 +60,17 @@ async def show(view: TenantView) -> Content:
         "around": surroundings,
         "shared_stories": await _shared_stories(page.entries, view),
         "snapshot": view.now.isoformat(),
-        "is_first": after is None,
+        "is_first": after_cursor is None,
         "next": write_cursor(page.next) if page.next else None,
     }
 
 
 async def show_saved(view: TenantView) -> Content:
     """Saved stories, then saved posts; each list has pages of its own."""
-    before = moment_of(view.query("before")) if view.query("before") else None
+    saved_before = moment_of(view.query("before")) if view.query("before") else None
     before_story = moment_of(view.query("stories")) if view.query("stories") else None
     page, stories, (marks, opinions) = await asyncio.gather(
-        person_feed.saved_posts(own=view.own, limit=POSTS_PER_PAGE, before=before),
+        person_feed.saved_posts(own=view.own, limit=POSTS_PER_PAGE, before=saved_before),
         marked_stories(
             Mark.SAVED,
             stores=view.stores,

@@ -59,9 +59,9 @@ def draw_caught(content: SharedContent, *, language: str) -> str:
 
 
 def _rows(content: SharedContent, language: str) -> Iterator[_Row]:
-    name, _, week = translate(content.title, language).partition(": ")
+    name, _, week_text = translate(content.title, language).partition(": ")
     yield _Row(name, 40, 48, INK, SERIF, 700)
-    yield _Row(week, 48, 28, SOFT)
+    yield _Row(week_text, 48, 28, SOFT)
     links = {post.post_id: post.link for post in content.posts}
     for section in content.sections:
         yield from _section_rows(section, language)

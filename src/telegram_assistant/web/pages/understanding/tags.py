@@ -23,9 +23,9 @@ async def show(view: TenantView) -> Content:
 
 async def show_posts(view: TenantView) -> Content:
     name = view.request.path_params["tag"]
-    after = read_cursor(view.query("after"))
+    after_cursor = read_cursor(view.query("after"))
     tagged_posts = await find_by_tag(
-        name, since=view.now - MAX_WINDOW, stores=view.stores, limit=POSTS_PER_PAGE, before=after
+        name, since=view.now - MAX_WINDOW, stores=view.stores, limit=POSTS_PER_PAGE, before=after_cursor
     )
     posts = await person_feed.read_posts(tagged_posts.posts, own=view.own)
     return {

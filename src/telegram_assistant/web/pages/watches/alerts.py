@@ -50,9 +50,9 @@ async def show(view: TenantView) -> Content:
 
 def _draw_busiest(watches: Sequence[Watch]) -> list[tuple[Watch, tuple[AlertBar, ...]]]:
     """The watches with the most alerts of the last seven days, drawn to one scale."""
-    busiest = sorted(watches, key=lambda watch: -watch.recent)[:WATCHES_BESIDE]
-    highest = max((max(watch.recent_days) for watch in busiest), default=0)
-    return [(watch, draw_days(watch.recent_days, highest=highest)) for watch in busiest]
+    busiest_watches = sorted(watches, key=lambda watch: -watch.recent)[:WATCHES_BESIDE]
+    highest = max((max(watch.recent_days) for watch in busiest_watches), default=0)
+    return [(watch, draw_days(watch.recent_days, highest=highest)) for watch in busiest_watches]
 
 
 def _day_of(view: TenantView, line: InboxLine) -> date:

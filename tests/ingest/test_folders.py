@@ -57,7 +57,7 @@ async def test_a_link_to_a_folder_is_followed_without_joining(
     office: Office, control: Control, other_apps: OtherApps, sim: Simulator
 ) -> None:
     first, second = simulate_channel(control, posts=2), simulate_channel(control, posts=1)
-    group = control.add_channel("Соседи", "sosedi_chat", is_group=True)
+    group = control.add_channel("Соседи", "sosedi_chat", group=True)
     link = other_apps.share_folder(
         SLUG, "Новости", [first.channel_id, group.channel_id, CLUB, second.channel_id]
     )
@@ -89,7 +89,7 @@ async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(
     office: Office, control: Control, other_apps: OtherApps, admin: Admin
 ) -> None:
     stays, goes, comes = (simulate_channel(control, posts=1) for _ in range(3))
-    group = control.add_channel("Соседи", "sosedi_folder", is_group=True)
+    group = control.add_channel("Соседи", "sosedi_folder", group=True)
     number = other_apps.put_into_folder(
         PHONE, "Новости", [stays.channel_id, goes.channel_id, group.channel_id]
     )

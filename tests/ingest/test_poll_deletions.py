@@ -211,7 +211,7 @@ async def test_a_channel_that_becomes_private_does_not_tombstone_its_posts(
     office: Office, control: Control, admin: Admin
 ) -> None:
     _, channel_id = await follow_channel(office, control)
-    control.change_channel(channel_id, is_private=True)
+    control.change_channel(channel_id, private=True)
     await look_again(office, channel_id)
     await read_deeper(office)
     assert await tombstones(admin, channel_id) == set()

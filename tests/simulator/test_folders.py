@@ -57,7 +57,7 @@ async def test_changes_of_folders_are_told(other_apps: OtherApps, client: Telegr
 async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
     other_apps: OtherApps, control: Control, sim: Simulator, client: TelegramClient
 ) -> None:
-    group = control.add_channel("Соседи", "sosedi_chat", is_group=True)
+    group = control.add_channel("Соседи", "sosedi_chat", group=True)
     other_apps.share_folder("AbCdEf", "Новости", [CITY, group.channel_id, CLUB])
     invite = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
     city, neighbours, club = invite.chats
@@ -94,7 +94,7 @@ async def test_similar_channels_are_public_and_fewer_without_premium(
     some = await client(ask)
     assert isinstance(some, types.messages.ChatsSlice)
     assert (len(some.chats), some.count > 10, some.chats[0].username) == (10, True, "tech_daily")
-    control.account(PHONE, is_premium=True, joined=[CITY, TECH])
+    control.account(PHONE, premium=True, joined=[CITY, TECH])
     more = await client(ask)
     assert len(more.chats) > 10
     assert not {CITY, TECH, CLUB} & {chat.id for chat in more.chats}

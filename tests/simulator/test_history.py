@@ -281,7 +281,7 @@ async def test_joining_has_a_limit(control: Control, client: TelegramClient) -> 
     control.account(PHONE, joined=range(1_000_000_100, 1_000_000_600))
     with pytest.raises(errors.ChannelsTooMuchError):
         await client(functions.channels.JoinChannelRequest(await client.get_input_entity("gorod_news")))
-    control.account(PHONE, is_premium=True)
+    control.account(PHONE, premium=True)
     assert (
         await client(functions.channels.JoinChannelRequest(await client.get_input_entity("gorod_news")))
     ).chats[0].left is False

@@ -124,14 +124,14 @@ async def test_who_has_no_preview_is_redirected(browser: httpx.AsyncClient, cont
     for name in (NAME, "nobody_has_this"):
         answer = await browser.get(f"/s/{name}")
         assert (answer.status_code, answer.headers["location"]) == (302, f"https://t.me/{name}")
-    control.change_channel(CITY, preview=True, is_private=True)
+    control.change_channel(CITY, preview=True, private=True)
     assert (await browser.get(f"/s/{NAME}")).status_code == 302
 
 
 async def test_a_protected_channel_shows_its_words_and_not_its_media(
     browser: httpx.AsyncClient, control: Control
 ) -> None:
-    control.change_channel(CITY, is_protected=True)
+    control.change_channel(CITY, protected=True)
     html = await page(browser, before=20)
     assert "message_media_not_supported_wrap" in bubble_of(html, 8)
     assert "(8)" in bubble_of(html, 8)

@@ -164,7 +164,7 @@ async def test_truth_tells_every_post_edit_and_deletion(sim: Simulator, control:
 def test_changes_spread_over_the_world_cost_little_and_are_told(rsa_key: RsaKey) -> None:
     world = World(seed=3, clock=lambda: NOW, many=many(channels=50))
     simulator = Simulator(world, rsa_key, Options(limits={}))
-    assert Control(simulator).churn(edit_count=300, deletion_count=200) > 400
+    assert Control(simulator).churn(edits=300, deletions=200) > 400
     posts = list(truth(world))
     assert len(posts) == 5000
     edited = [post for post in posts if len(post["versions"]) > 1]

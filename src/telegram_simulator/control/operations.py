@@ -117,12 +117,12 @@ class Control:
         change = Change(self._world.now(), post.text, hidden=True, reactions=tuple(reactions))
         return self._change(channel_id, message_id, change, deliver=deliver)
 
-    def view(self, channel_id: int, message_id: int, view_count: int) -> None:
+    def view(self, channel_id: int, message_id: int, views: int) -> None:
         """A counter moves: no edit, no event of the log, and an update that may come or not."""
         channel = self._channel(channel_id)
-        channel.set_views(message_id, view_count)
+        channel.set_views(message_id, views)
         self._simulator.forget_ready(channel_id, message_id)
-        update = types.UpdateChannelMessageViews(channel_id, message_id, view_count)
+        update = types.UpdateChannelMessageViews(channel_id, message_id, views)
         self._simulator.push(channel, lambda phone: self._updates([update], channel, phone))
 
     def delete(self, channel_id: int, message_ids: Sequence[int], *, deliver: bool = True) -> list[int]:
@@ -195,7 +195,7 @@ class Control:
     # --- channels and accounts ---
 
     def add_channel(
-        self, title: str, username: str | None = None, *, invite: str | None = None, is_group: bool = False
+        self, title: str, username: str | None = None, *, invite: str | None = None, group: bool = False
     ) -> Channel:
         now = self._world.now()
         channel_id = (
@@ -204,7 +204,7 @@ class Control:
         channel = Channel(
             channel_id, title=title, username=username, created=now, past=Listed(()), past_count=0
         )
-        channel.invite, channel.is_group = invite, is_group
+        channel.invite, channel.is_group = invite, group
         self._world.add_channel(channel)
         return channel
 
@@ -214,8 +214,8 @@ class Control:
         *,
         title: str | None = None,
         username: str | None = None,
-        is_private: bool | None = None,
-        is_protected: bool | None = None,
+        private: bool | None = None,
+        protected: bool | None = None,
         preview: bool | None = None,
         ban: str | None = None,
         unban: str | None = None,
@@ -223,10 +223,10 @@ class Control:
         channel = self._channel(channel_id)
         if title is not None:
             channel.title = title
-        if username is not None or is_private:
-            self._world.rename(channel, None if is_private else username)
-        if is_protected is not None:
-            channel.protected = is_protected
+        if username is not None or private:
+            self._world.rename(channel, None if private else username)
+        if protected is not None:
+            channel.protected = protected
         if preview is not None:
             channel.has_preview = preview
         if ban is not None:
@@ -239,7 +239,7 @@ class Control:
         self,
         phone: str,
         *,
-        is_premium: bool | None = None,
+        premium: bool | None = None,
         state: str | None = None,
         joined: Sequence[int] | None = None,
         password: str | None = None,
@@ -254,8 +254,8 @@ class Control:
             account.password = password or None
         if home_dc is not None:
             account.home_dc = home_dc
-        if is_premium is not None:
-            account.premium = is_premium
+        if premium is not None:
+            account.premium = premium
         if state is not None:
             account.trouble = TROUBLES[state]
         if joined is not None:
@@ -274,7 +274,7 @@ class Control:
         packed_bytes = struct.pack(">B4sH256s", dc_id, address, self._simulator.ports[dc_id], key)
         return "1" + base64.urlsafe_b64encode(packed_bytes).decode()
 
-    def churn(self, *, edit_count: int, deletion_count: int, seed: int = 1) -> int:
+    def churn(self, *, edits: int, deletions: int, seed: int = 1) -> int:
         """Many edits and deletions at once, spread over the world, told to nobody; how many took effect."""
         rng, channel_ids, now, effective_count = (
             random.Random(seed),
@@ -282,12 +282,12 @@ class Control:
             self._world.now(),
             0,
         )
-        for number in range(edit_count + deletion_count):
+        for number in range(edits + deletions):
             channel = self._channel(rng.choice(channel_ids))
             if channel.newest_id < 2:
                 continue
             message_id = rng.randint(2, channel.newest_id)
-            if number < edit_count:
+            if number < edits:
                 effective_count += channel.rewrite(message_id, now)
             else:
                 effective_count += len(channel.delete([message_id], now))

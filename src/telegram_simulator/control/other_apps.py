@@ -46,10 +46,10 @@ class OtherApps:
         """Make a folder or say anew what is in it; `number` names one whose title changes. Its number."""
         folders = self._world.account(phone).folders
         folder_id = next((key for key, folder in folders.items() if folder.title == title), None)
-        chosen_count = number or folder_id or max([FIRST_FOLDER - 1, *folders]) + 1
-        folders[chosen_count] = Folder(title, tuple(channels), all_channels, tuple(without))
-        self._announce_folder(phone, chosen_count)
-        return chosen_count
+        folder_number = number or folder_id or max([FIRST_FOLDER - 1, *folders]) + 1
+        folders[folder_number] = Folder(title, tuple(channels), all_channels, tuple(without))
+        self._announce_folder(phone, folder_number)
+        return folder_number
 
     def drop_folder(self, phone: str, number: int) -> None:
         if self._world.account(phone).folders.pop(number, None) is None:

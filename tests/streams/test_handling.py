@@ -130,15 +130,52 @@ async def test_a_stage_that_waits_for_long_fails_until_it_gets_on(bench: Bench) 
         assert bench.health.state is State.OK  # it counts from anew
 
 
-async def test_a_timeout_is_a_failure(bench: Bench) -> None:
-    @stage(consumes=PostParsed, attempts=1, timeout_seconds=0.1)
+async def test_an_entry_that_takes_too_long_is_tried_again_and_never_a_dead_letter(bench: Bench) -> None:
+    calls: list[float] = []
+
+    @stage(consumes=PostParsed, attempts=1, timeout_seconds=0.1, backoff_seconds=0.3)
     async def sleepy(_event: PostParsed) -> None:
-        await asyncio.sleep(30)
+        calls.append(time.monotonic())
+        if len(calls) <= 3:
+            await asyncio.sleep(30)
 
     await publish(bench.redis, [parsed_event(1)])
     async with bench.working(sleepy):
-        await until(lambda: letters_are(bench, "sleepy", 1))
-    assert (await bench.letters("sleepy"))[0].startswith("TimeoutError")
+        await until(lambda: has(calls, 4))
+        await until(lambda: none_pending(bench, "sleepy"))
+    assert all(later - earlier >= 0.3 for earlier, later in itertools.pairwise(calls))
+    assert await bench.letters("sleepy") == []
+
+
+async def test_a_timeout_of_the_handlers_own_is_a_failure(bench: Bench) -> None:
+    @stage(consumes=PostParsed, attempts=1)
+    async def unanswered(_event: PostParsed) -> None:
+        raise TimeoutError("the other side did not answer")
+
+    await publish(bench.redis, [parsed_event(1)])
+    async with bench.working(unanswered):
+        await until(lambda: letters_are(bench, "unanswered", 1))
+
+
+async def test_a_batch_that_takes_too_long_is_halved_and_grows_again_once_it_is_fast(bench: Bench) -> None:
+    sizes: list[int] = []
+    is_slow = True
+
+    @stage(consumes=PostParsed, batch=16, concurrency=1, attempts=1, timeout_seconds=0.4)
+    async def slow(events: list[PostParsed]) -> None:
+        sizes.append(len(events))
+        if is_slow:
+            await asyncio.sleep(0.07 * len(events))
+
+    await publish(bench.redis, [parsed_event(number) for number in range(1, 17)])
+    async with bench.working(slow):
+        await until(lambda: none_pending(bench, "slow"))
+        assert sizes == [16, 8, 4, 4, 4, 4]
+        is_slow = False
+        await publish(bench.redis, [parsed_event(number) for number in range(17, 61)])
+        await until(lambda: none_pending(bench, "slow"))
+    assert sizes[6:9] == [4, 8, 16]
+    assert await bench.letters("slow") == []
 
 
 async def test_many_dead_letters_in_a_row_stop_the_stage_until_a_person_resumes_it(bench: Bench) -> None:

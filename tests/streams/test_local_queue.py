@@ -5,6 +5,7 @@ import time
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
+from telegram_assistant.streams.batch_limit import BatchLimit
 from telegram_assistant.streams.entries import Entry, StreamSource
 from telegram_assistant.streams.local_queue import MAX_FILL_SECONDS, LocalQueue
 from telegram_assistant.streams.stage import stage
@@ -22,14 +23,14 @@ def entries(count: int, lane: Lane = Lane.LIVE) -> list[Entry]:
 
 
 async def one_at_work() -> LocalQueue:
-    ready = LocalQueue(some_stage)
+    ready = LocalQueue(some_stage, BatchLimit(10, timeout_seconds=60))
     ready.put(Lane.LIVE, entries(1))
     await ready.take()
     return ready
 
 
 async def test_whoever_is_idle_begins_at_once_with_what_there_is() -> None:
-    ready = LocalQueue(some_stage)
+    ready = LocalQueue(some_stage, BatchLimit(10, timeout_seconds=60))
     ready.put(Lane.LIVE, entries(1))
     assert len(await asyncio.wait_for(ready.take(), MAX_FILL_SECONDS / 2)) == 1
 
@@ -53,7 +54,7 @@ async def test_but_no_longer_than_a_moment() -> None:
 
 
 async def test_when_the_others_are_done_nobody_waits() -> None:
-    ready = LocalQueue(some_stage)
+    ready = LocalQueue(some_stage, BatchLimit(10, timeout_seconds=60))
     ready.put(Lane.LIVE, entries(1))
     await ready.finish_batch(await ready.take(), 0.0)
     ready.put(Lane.LIVE, entries(4))

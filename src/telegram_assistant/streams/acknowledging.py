@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from telegram_assistant.streams.entries import PAYLOAD, DeadLettered, Done, Failed, HandedBack, Outcome
+from telegram_assistant.streams.entries import PAYLOAD, DeadLettered, Done, Failed, HandedBack, Late, Outcome
 from telegram_assistant.streams.groups import ensure_groups, is_missing_group
 from telegram_assistant.streams.keys import dead_key, stream_of_channel
 
@@ -137,16 +137,22 @@ class Acknowledger:
                     acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
                 case Failed():
                     resting.setdefault(entry.source.key, []).append(entry.entry_id)
-                case HandedBack():
-                    yield hand_back(entry.source.key, self._stage, entry.entry_id, entry.deliveries)
+                case HandedBack() | Late():
+                    at_once = isinstance(outcome, HandedBack)
+                    yield hand_back(
+                        entry.source.key, self._stage, entry.entry_id, entry.deliveries, at_once=at_once
+                    )
         for key, ids in resting.items():
             yield "XCLAIM", key, self._stage, RESTING, 0, *ids, "JUSTID"
         for key, ids in acknowledged.items():
             yield "XACK", key, self._stage, *ids
 
 
-def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> Command:
-    """Build the command that lets another consumer take the entry at once, without counting this delivery."""
+def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int, *, at_once: bool = True) -> Command:
+    """Build the command that lets another consumer take the entry, without counting this delivery.
+
+    It may be taken at once, or after its backoff.
+    """
     return (
         "XCLAIM",
         key,
@@ -155,7 +161,7 @@ def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> Command
         0,
         entry_id,
         "IDLE",
-        86_400_000,
+        86_400_000 if at_once else 0,
         "RETRYCOUNT",
         max(deliveries - 1, 0),
         "JUSTID",

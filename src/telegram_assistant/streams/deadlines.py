@@ -9,8 +9,12 @@ from collections.abc import Awaitable
 MAX_SECONDS_BETWEEN_LOOKS = 1.0
 
 
+class TookTooLong(TimeoutError):
+    """A call was ended because it took longer than it may. Other timeouts are the callee's own."""
+
+
 class Deadlines:
-    """Ends calls that take longer than `seconds` with TimeoutError.
+    """Ends calls that take longer than `seconds` with TookTooLong.
 
     Checks run a few times within the limit.
     """
@@ -32,7 +36,7 @@ class Deadlines:
             if task.cancelling():  # this task itself was cancelled from outside, whatever else happened
                 raise
             if late:
-                raise TimeoutError(f"it took longer than {self._seconds:g} s") from None
+                raise TookTooLong(f"it took longer than {self._seconds:g} s") from None
             raise RuntimeError("an awaited task was cancelled") from None
         finally:
             self._started_at.pop(task, None)

@@ -48,6 +48,15 @@ class HandedBack(NamedTuple):
     entry: Entry
 
 
+class Late(NamedTuple):
+    """The entry took too long. It waits for its backoff.
+
+    No attempt is used up, because the machine may be slow.
+    """
+
+    entry: Entry
+
+
 class DeadLettered(NamedTuple):
     """The entry goes to the dead letters."""
 
@@ -56,4 +65,4 @@ class DeadLettered(NamedTuple):
     traceback: str = ""
 
 
-type Outcome = Done | Failed | HandedBack | DeadLettered
+type Outcome = Done | Failed | HandedBack | Late | DeadLettered

@@ -5,10 +5,12 @@ returns None                   acknowledge
 raises Busy                    pause, then try again; no attempt is used
 raises Rejected, or the event  dead letter at once
 does not parse
-anything else, or a timeout    delivered again after a backoff; after N attempts, dead letter
+takes too long                 in halves, down to one by one; then after a backoff, no attempt is used
+anything else                  delivered again after a backoff; after N attempts, dead letter
 the process dies               the same; Redis counts the attempts
 """
 
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -18,8 +20,9 @@ from pydantic import ValidationError
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import Event
-from telegram_assistant.streams.deadlines import Deadlines
-from telegram_assistant.streams.entries import DeadLettered, Done, Entry, Failed, HandedBack, Outcome
+from telegram_assistant.streams.batch_limit import BatchLimit
+from telegram_assistant.streams.deadlines import Deadlines, TookTooLong
+from telegram_assistant.streams.entries import DeadLettered, Done, Entry, Failed, HandedBack, Late, Outcome
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
@@ -54,6 +57,7 @@ class Handling:
         collaborators: Mapping[str, object],
         *,
         deadlines: Deadlines,
+        batch_limit: BatchLimit,
         hold: Hold,
         metrics: StageMetrics,
         finished: Finished | None = None,
@@ -61,6 +65,7 @@ class Handling:
         self._stage = stage
         self._collaborators = collaborators
         self._deadlines = deadlines
+        self._batch_limit = batch_limit
         self._hold = hold
         self._metrics = metrics
         self._finished = finished
@@ -89,12 +94,7 @@ class Handling:
                     outcomes.append(self._dead_letter_killer(entry, event))
                 else:
                     parsed_entries.append((entry, event))
-        if parsed_entries:
-            outcomes += await (
-                self._handle_batch(parsed_entries)
-                if len(parsed_entries) > 1
-                else self._handle_one(parsed_entries[0])
-            )
+        outcomes += await self._handle_in_pieces(parsed_entries)
         return outcomes
 
     def _dead_letter_killer(self, entry: Entry, event: Event) -> DeadLettered:
@@ -112,16 +112,44 @@ class Handling:
             f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time",
         )
 
+    async def _handle_in_pieces(self, parsed_entries: list[ParsedEntry]) -> list[Outcome]:
+        """Handle the entries, as many at a time as the batch limit allows by then."""
+        outcomes: list[Outcome] = []
+        while parsed_entries:
+            size = self._batch_limit.size
+            piece, parsed_entries = parsed_entries[:size], parsed_entries[size:]
+            outcomes += await (self._handle_batch(piece) if len(piece) > 1 else self._handle_one(piece[0]))
+        return outcomes
+
     async def _handle_batch(self, parsed_entries: list[ParsedEntry]) -> list[Outcome]:
         """Handle a batch.
 
-        If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours.
+        If it takes too long, handle it in halves: one by one it would cost a slow machine several times as
+        much. If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours.
         """
+        began = time.monotonic()
         with log_with_traces({event.post_id: event.trace_id for _, event in parsed_entries}):
             try:
-                return await self._attempt(parsed_entries)
+                outcomes = await self._attempt(parsed_entries)
+            except TookTooLong as error:
+                self._batch_limit.halve(len(parsed_entries))
+                log.warning(
+                    "batch_halved",
+                    stage=self._stage.name,
+                    size=len(parsed_entries),
+                    next_size=self._batch_limit.size,
+                    why=str(error),
+                )
+                handle = self._handle_in_pieces
             except Exception:
                 log.warning("batch_split", stage=self._stage.name, size=len(parsed_entries), exc_info=True)
+                handle = self._handle_each
+            else:
+                self._batch_limit.note_success(len(parsed_entries), time.monotonic() - began)
+                return outcomes
+        return await handle(parsed_entries)
+
+    async def _handle_each(self, parsed_entries: list[ParsedEntry]) -> list[Outcome]:
         return [
             outcome for parsed_entry in parsed_entries for outcome in await self._handle_one(parsed_entry)
         ]
@@ -136,6 +164,10 @@ class Handling:
             return await self._attempt([(entry, event)])
         except Rejected as error:
             return [DeadLettered(entry, str(error), traceback.format_exc())]
+        except TookTooLong as error:
+            self._metrics.failed.inc()
+            log.warning("took_too_long", stage=self._stage.name, post_id=event.post_id, why=str(error))
+            return [Late(entry)]
         except Exception as error:
             self._metrics.failed.inc()
             if entry.deliveries >= self._stage.attempts:

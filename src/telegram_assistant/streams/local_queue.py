@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.streams.batch_limit import BatchLimit
 from telegram_assistant.streams.entries import Entry
 from telegram_assistant.streams.stage import AnyStage
 
@@ -29,8 +30,9 @@ A batch that took longer was waiting for a server, not using one.
 class LocalQueue:
     """The queue between the stream readers and the workers of one stage."""
 
-    def __init__(self, stage: AnyStage) -> None:
+    def __init__(self, stage: AnyStage, batch_limit: BatchLimit) -> None:
         batch = stage.batch or 1
+        self._batch_limit = batch_limit
         self._batch_sizes = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
         self._max_bulk_workers = max(stage.concurrency // 2, 1)
         self._bulk_workers = 0
@@ -61,7 +63,7 @@ class LocalQueue:
             lane = self._next_lane()
             if lane is not None and not self._should_wait_for_more(lane):
                 entries = self._lanes[lane]
-                batch = [entries.popleft() for _ in range(min(self._batch_sizes[lane], len(entries)))]
+                batch = [entries.popleft() for _ in range(min(self._batch_size(lane), len(entries)))]
                 self._waiting_since[lane] = time.monotonic()
                 self._busy_workers += 1
                 self._bulk_workers += lane is Lane.BULK
@@ -94,6 +96,9 @@ class LocalQueue:
         self._closed = True
         self._wake()
 
+    def _batch_size(self, lane: Lane) -> int:
+        return min(self._batch_sizes[lane], self._batch_limit.size)
+
     def _next_lane(self) -> Lane | None:
         if self._lanes[Lane.LIVE]:
             return Lane.LIVE
@@ -104,7 +109,7 @@ class LocalQueue:
 
         If so, a timer wakes a worker when the wait is over.
         """
-        if not self._busy_workers or self._closed or len(self._lanes[lane]) >= self._batch_sizes[lane]:
+        if not self._busy_workers or self._closed or len(self._lanes[lane]) >= self._batch_size(lane):
             return False
         seconds_left = self._waiting_since[lane] + MAX_FILL_SECONDS - time.monotonic()
         if seconds_left > 0 and self._timer is None:

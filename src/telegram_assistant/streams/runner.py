@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
 from telegram_assistant.streams.acknowledging import Acknowledger, DeadLetters
+from telegram_assistant.streams.batch_limit import BatchLimit
 from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import DeadLettered, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
@@ -78,10 +79,12 @@ class Runner:
         self._options = options
         self._metrics = StageMetrics(stage.name)
         self._deadlines = Deadlines(stage.timeout_seconds)
+        self._batch_limit = BatchLimit(stage.batch or 1, timeout_seconds=stage.timeout_seconds)
         self._handling = Handling(
             stage,
             collaborators,
             deadlines=self._deadlines,
+            batch_limit=self._batch_limit,
             hold=self._hold,
             metrics=self._metrics,
             finished=finished,
@@ -92,7 +95,7 @@ class Runner:
         self._held: dict[tuple[str, bytes], Entry] = {}
         """Every entry this process owns: queued, being handled, or being acknowledged."""
         self._bulk_held = 0
-        self._ready = LocalQueue(stage)
+        self._ready = LocalQueue(stage, self._batch_limit)
         self._isolating_since: float | None = None
         """While this is set, nothing new is read: an entry that may kill its process waits to be alone in it.
 
@@ -124,7 +127,7 @@ class Runner:
             if not await self._prepare(stopping):
                 continue
             self._held.clear()
-            self._ready = LocalQueue(self.stage)
+            self._ready = LocalQueue(self.stage, self._batch_limit)
             self._isolating_since = None
             self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0

@@ -118,7 +118,8 @@ async def new_database(
 ) -> AsyncIterator[str]:
     """The name of a new database, which begins with `name`. It is dropped however the test ends."""
     own_name = unique_name(name)
-    await execute_as_admin(environ, f"CREATE DATABASE {own_name} TEMPLATE {template}")
+    # through the log of PostgreSQL, which is the default, a copy takes twice as long
+    await execute_as_admin(environ, f"CREATE DATABASE {own_name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield own_name
     finally:

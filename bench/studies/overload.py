@@ -52,7 +52,7 @@ LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was used and done so far."""
+    """The CPU that was used and the posts that were done so far."""
 
     cpu_s: float
     landed: int

@@ -225,15 +225,15 @@ def _disputed_sides(
     together: Sequence[frozenset[float]],
 ) -> list[list[_StatedNumber]]:
     """The side that stands, and those that truly say something else of the same thing."""
-    stands, *others = sides
-    value = stands[0].quantity.value
+    standing_side, *other_sides = sides
+    value = standing_side[0].quantity.value
     disputed = [
-        [other for other in side if any(_differ(claim, other) for claim in stands)]
-        for side in others
+        [other for other in side if any(_differ(claim, other) for claim in standing_side)]
+        for side in other_sides
         if not any({value, side[0].quantity.value} <= values for values in together)
         and not _is_replaced(group, value, side[0].quantity.value)
     ]
-    return [stands, *(side for side in disputed if side)]
+    return [standing_side, *(side for side in disputed if side)]
 
 
 def _is_replaced(group: Sequence[_StatedNumber], value: float, other_value: float) -> bool:

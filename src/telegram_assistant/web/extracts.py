@@ -67,10 +67,10 @@ def render_pieces(
 
 
 def _fold_unchanged(text: str, context: int, *, is_first: bool, is_last: bool) -> Markup:
-    before, after = "" if is_first else _beginning(text, context), "" if is_last else _end(text, context)
-    if len(before) + len(after) + context // 2 >= len(text):
+    beginning, end = "" if is_first else _beginning(text, context), "" if is_last else _end(text, context)
+    if len(beginning) + len(end) + context // 2 >= len(text):
         return _LINE_BREAK.join(text.split("\n"))
-    return _FOLD.join(_LINE_BREAK.join(part.split("\n")) for part in (before, after))
+    return _FOLD.join(_LINE_BREAK.join(part.split("\n")) for part in (beginning, end))
 
 
 def render_highlights(snippet: Snippet) -> Markup:

@@ -115,7 +115,7 @@ async def test_alerts_are_the_same_with_several_workers_and_if_workers_are_kille
         stack.push_async_callback(redis.aclose)
         await ensure_group(redis)
         environ = {**migrated_database, "REDIS_URL": engine.url}
-        for count, is_deadly in ((2, False), (4, False), (3, True)):
+        for count, is_deadly in ((2, False), (3, True)):
             await admin_here.execute("TRUNCATE alerts, alert_fanouts")
             async with alert_workers(environ, count) as workers:
                 announced = asyncio.Event()

@@ -162,8 +162,8 @@ def _hash_pair(pair: str, key: bytes) -> int:
     )
 
 
-def _words_of(bare: str) -> list[str]:
-    return _WORD.findall(bare.casefold().replace("ё", "е"))
+def _words_of(text_without_marks: str) -> list[str]:
+    return _WORD.findall(text_without_marks.casefold().replace("ё", "е"))
 
 
 def without_surroundings(text: str) -> str:

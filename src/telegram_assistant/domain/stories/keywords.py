@@ -113,9 +113,9 @@ def weeks_known(mention_count: int, before: Iterable[int]) -> float:
     return sum(before) / mention_count if mention_count else 0.0
 
 
-def usual_of(before: Iterable[int], weeks: float) -> float:
+def usual_of(earlier_counts: Iterable[int], weeks: float) -> float:
     """The mentions of a usual week."""
-    return (sum(before) + PRIOR) / weeks if weeks else 0.0
+    return (sum(earlier_counts) + PRIOR) / weeks if weeks else 0.0
 
 
 def surprise_of(mention_count: int, before: Iterable[int], weeks: float) -> float:

@@ -103,9 +103,9 @@ class DueWorker[Tools]:
     async def work_off(self, kinds: Sequence[str], *, now: datetime) -> WorkCount:
         """Does all work of these kinds that is due and that no other process does."""
         count = WorkCount()
-        chosen = [kind for kind in self.kinds if kind.name in kinds]
-        for urgency in sorted({kind.urgency for kind in chosen}):
-            together = {kind.name: kind.together for kind in chosen if kind.urgency is urgency}
+        chosen_kinds = [kind for kind in self.kinds if kind.name in kinds]
+        for urgency in sorted({kind.urgency for kind in chosen_kinds}):
+            together = {kind.name: kind.together for kind in chosen_kinds if kind.urgency is urgency}
             while True:
                 await self.queue.make_ready()
                 works = await self._claim(urgency, together)

@@ -261,7 +261,10 @@ async def _keep_valid(
     """Without those of posts that were put again meanwhile, if these were not forgotten."""
     compared = {
         other.weighed.post: other.put
-        for others in (*around.later.values(), *(its.earlier for its in around.earlier.values()))
+        for others in (
+            *around.later.values(),
+            *(neighbours.earlier for neighbours in around.earlier.values()),
+        )
         for other in others
     }
     estimated_ends = {end for link in links if not link.kind.is_certain for end in (link.post, link.other)}
@@ -287,13 +290,13 @@ async def _stale_links(
     connection: Connection,
     put: PutPosts,
     around: Surroundings,
-    valid: Sequence[Link],
+    valid_links: Sequence[Link],
     locked: Mapping[PostId, int],
 ) -> list[Link]:
     """Links that later posts were given to what an edited post said before, while it was edited."""
     if not put.replaced:
         return []
-    pairs = {(link.post, link.other) for link in valid}
+    pairs = {(link.post, link.other) for link in valid_links}
     links = await load_links(connection, [post.post for post in put.replaced])
     return [
         link

@@ -2,8 +2,8 @@
 
 landing -> outbox -> posts.parsed -> post_persistence
                                   -> tagging -> posts.tagged -> tag_persistence
-            posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl
-                                                                -> enrichment -> posts.enriched
+            posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.enriched
+                                      or, with links to read, -> posts.crawl -> enrichment -> posts.enriched
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
 posts.enriched, album.assembled -> indexing -> posts.indexed -> stories -> posts.grouped -> alerts

@@ -10,7 +10,7 @@ from telegram_assistant.assembly import crawl_rules
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus
-from telegram_assistant.events import PostTagged, Trigger
+from telegram_assistant.events import PostCrawlRequested, PostEnriched, PostTagged, Trigger
 from telegram_assistant.settings import CrawlSettings, read_group
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -30,7 +30,7 @@ async def urls_wanted(
     assert [(event.post, event.trigger) for event in emitted] == [
         (event.post, event.trigger) for event in events
     ]
-    return [event.urls for event in emitted]
+    return [event.urls if isinstance(event, PostCrawlRequested) else () for event in emitted]
 
 
 async def test_the_links_worth_reading_are_asked_for(system: SystemStores) -> None:
@@ -48,6 +48,13 @@ async def test_every_post_is_answered_for(system: SystemStores) -> None:
         ("https://news.example/a",),
         (),
     ]
+
+
+async def test_a_post_without_a_link_to_read_takes_no_detour(system: SystemStores) -> None:
+    events = [tagged_event(await post_with(system, *links)) for links in ((), ("https://news.example/a",))]
+    emitted = await crawl_trigger(events, posts=system.posts, pages=system.pages, crawl_rules=CrawlRules())
+    assert isinstance(emitted, list)
+    assert list(map(type, emitted)) == [PostEnriched, PostCrawlRequested]
 
 
 async def test_a_post_tagged_again_for_its_pictures_is_not_read_again(system: SystemStores) -> None:

@@ -57,7 +57,7 @@ class PostTagged(Event):
 
 
 class PostCrawlRequested(Event):
-    """The links of a post that are worth reading. The list may be empty."""
+    """The links of a post that are worth reading."""
 
     NAME: ClassVar[str] = "posts.crawl"
     trigger: Trigger = Trigger.INITIAL

@@ -1,4 +1,7 @@
-"""crawl_trigger: decides which links of a post to read. posts.tagged -> posts.crawl, for every post."""
+"""crawl_trigger: decides which links of a post to read.
+
+posts.tagged -> posts.crawl if there are any, else posts.enriched, so for every post one of the two.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +11,7 @@ from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.understanding.crawling import CrawlDecision, CrawlRules, Decision, decide
 from telegram_assistant.domain.understanding.pages import LinkedPage
 from telegram_assistant.errors import Busy
-from telegram_assistant.events import PostCrawlRequested, PostTagged, Trigger
+from telegram_assistant.events import PostCrawlRequested, PostEnriched, PostTagged, Trigger
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.understanding.pages import LinkedPages
@@ -18,10 +21,16 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 
-@stage(consumes=PostTagged, emits=PostCrawlRequested, batch=100, concurrency=2, timeout_seconds=60)
+@stage(
+    consumes=PostTagged,
+    emits=(PostCrawlRequested, PostEnriched),
+    batch=100,
+    concurrency=2,
+    timeout_seconds=60,
+)
 async def crawl_trigger(
     events: list[PostTagged], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules
-) -> list[PostCrawlRequested]:
+) -> list[PostCrawlRequested | PostEnriched]:
     """Emits one event for each post.
 
     A post that was tagged again because of its pictures already has its links read.
@@ -31,15 +40,23 @@ async def crawl_trigger(
         await _choose_links(revisions, posts=posts, pages=pages, crawl_rules=crawl_rules) if revisions else {}
     )
     return [
-        PostCrawlRequested.about(
+        _answer(event, urls_by_post.get(event.post, ()) if event.trigger is Trigger.INITIAL else ())
+        for event in events
+    ]
+
+
+def _answer(event: PostTagged, urls: tuple[str, ...]) -> PostCrawlRequested | PostEnriched:
+    if urls:
+        return PostCrawlRequested.about(
             event.post,
             event.revision,
             occurred_at=event.occurred_at,
             trigger=event.trigger,
-            urls=urls_by_post.get(event.post, ()) if event.trigger is Trigger.INITIAL else (),
+            urls=urls,
         )
-        for event in events
-    ]
+    return PostEnriched.about(
+        event.post, event.revision, occurred_at=event.occurred_at, trigger=event.trigger
+    )
 
 
 async def _choose_links(

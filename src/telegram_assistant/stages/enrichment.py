@@ -1,4 +1,4 @@
-"""enrichment: reads the linked pages of a post. posts.crawl -> posts.enriched, for every post,
+"""enrichment: reads the linked pages of a post. posts.crawl -> posts.enriched, for every one,
 with or without pages.
 """
 

@@ -128,7 +128,9 @@ async def test_unread_alerts_are_counted_on_every_page_and_named_on_today(
 ) -> None:
     channel_id = await make_channel(system, title="Порт")
     await follow_long_ago(system, admin, tenant_id, channel_id)
-    made = await post(system, channel_id, "«Нордика» вышла из порта без лоцмана.", minutes=3)
+    made = await post(
+        system, channel_id, "Главное к этому часу. «Нордика» вышла из порта без лоцмана.", minutes=3
+    )
     await admin.execute(
         """
         WITH watch AS (INSERT INTO watches (tenant_id, name, kind, query, created_by)
@@ -141,7 +143,7 @@ async def test_unread_alerts_are_counted_on_every_page_and_named_on_today(
     )
     page = (await owner.open("./today")).text
     assert "1 new alert" in page
-    assert "<b>«Нордика» вышла из порта без лоцмана.</b>" in page
+    assert "<b>«Нордика» вышла из порта без лоцмана.</b>" in page, "without its opening"
     for path in ("./feed", "./channels"):
         page = (await owner.open(path)).text
         assert page.count('<span class="count" aria-hidden="true">1</span>') == 2, "on the rail and the bar"

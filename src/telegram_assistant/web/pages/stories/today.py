@@ -20,6 +20,7 @@ from telegram_assistant.features.stories.keyword_trends import trends_now
 from telegram_assistant.features.stories.marks import latest_mark, marks_and_feedback
 from telegram_assistant.features.stories.stories import ListedStory
 from telegram_assistant.features.stories.telling import words_of
+from telegram_assistant.features.watches.inbox import make_line
 from telegram_assistant.web.views import FORM_DAMAGED, Content, TenantView, go
 
 TOLD_IN_FULL = 8
@@ -104,7 +105,7 @@ async def show(view: TenantView) -> Content:
         "minutes": opened_today.minutes,
         "tally": opened_today.tally,
         "catch_up": opened_today.catch_up,
-        "alerts": opened_today.alerts,
+        "alert_lines": [make_line(alert) for alert in opened_today.alerts.alerts],
         "unread_alerts": opened_today.alerts.count,
         "changes": [(change, change.changed_line) for change in contents.changes_for(visit.mutes)],
         "rising": contents.rising,

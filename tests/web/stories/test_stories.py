@@ -32,20 +32,33 @@ VALUES ($1, $2, 'tags', 'local', 'rules', '', 1, '{"tags": [], "is_ad": true}')
 
 
 async def land_story_post(
-    system: SystemStores, admin: Admin, tenant_id: TenantId, text: str, *, title: str, minutes: int = 10
+    system: SystemStores,
+    admin: Admin,
+    tenant_id: TenantId,
+    text: str,
+    *,
+    title: str,
+    minutes: int = 10,
+    lang: str = "ru",
 ) -> PostId:
     channel_id = await make_channel(system, title=title)
     await follow_long_ago(system, admin, tenant_id, channel_id, folder="Город")
-    return await post(system, channel_id, text, minutes=minutes)
+    return await post(system, channel_id, text, minutes=minutes, lang=lang)
 
 
 async def post(
-    system: SystemStores, channel_id: ChannelId, text: str, *, minutes: int, message_id: int = 1
+    system: SystemStores,
+    channel_id: ChannelId,
+    text: str,
+    *,
+    minutes: int,
+    message_id: int = 1,
+    lang: str = "ru",
 ) -> PostId:
     posted_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=minutes)
-    made = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang="ru")
+    made = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang=lang)
     await system.landing.land(make_page(made), Claim(channel_id, 0))
-    await system.posts.save_derived([Derived(made, 1, "ru", ())])
+    await system.posts.save_derived([Derived(made, 1, lang, ())])
     return made.id
 
 

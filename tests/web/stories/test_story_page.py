@@ -12,6 +12,7 @@ from tests.web.stories.test_stories import BRIDGE, bridge, land_story_post
 from tests.web.story_posts import make_channels, tell
 
 CLOSED = "Мост в Ольхове закрыли до апреля.\n\nГрузовики едут в объезд через Туманск."
+CLOSED_ENGLISH = "The bridge in Olkhov is closed until April. Lorries go through Tumansk."
 REPEATED = "В Ольхове до апреля закрыт мост, объезд идёт через Туманск."
 REOPENED = "Мост в Ольхове снова открыт: машины пошли утром."
 
@@ -53,6 +54,22 @@ async def test_a_story_that_is_only_told_again_has_no_newest_state(
     channel_id, other = await make_channels(tenant_id, 2, system=system, admin=admin)
     story = await tell({channel_id: BRIDGE, other: BRIDGE}, 1, system=system, admin=admin, minutes_ago=9)
     assert 'class="now"' not in (await owner.open(f"./story/{story}")).text
+
+
+async def test_nothing_is_said_of_posts_in_a_language_that_was_not_compared(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first = await land_story_post(system, admin, tenant_id, CLOSED, title="Дороги края", minutes=9)
+    story = await store_story(admin, [first], [])
+    assert "one channel so far" in (await owner.open(f"./story/{first}")).text
+
+    other = await land_story_post(
+        system, admin, tenant_id, CLOSED_ENGLISH, title="City Post", minutes=5, lang="en"
+    )
+    await store_story(admin, [other], [(other, first, LinkKind.TRANSLATION, 9.0, False)], story_id=story)
+    page = (await owner.open(f"./story/{first}")).text
+    assert "one channel in its language so far" in page
+    assert "one channel so far" not in page
 
 
 async def test_a_timeline_begins_with_the_newest_post_unless_its_reader_wants_the_oldest(

@@ -160,7 +160,7 @@ def _print_stories(stories_response: StoriesResponse, *, days: float) -> None:
 def _print_story(full: FullStoryResponse) -> None:
     console.print(_headline(full.story))
     if full.written is not None:
-        _print_sentences(full.written.sentences)
+        _print_sentences(full.written.sentences, story=full.story)
         console.print(
             Text(
                 f"  {full.written.model}: {len(full.written.rejected_reasons)} sentences left out, "
@@ -170,7 +170,9 @@ def _print_story(full: FullStoryResponse) -> None:
         )
     if full.summary is not None:
         _print_state(full.summary)
-    _print_sentences(full.summary.in_own_words[1:] if full.summary else full.story.sentences)
+    _print_sentences(
+        full.summary.in_own_words[1:] if full.summary else full.story.sentences, story=full.story
+    )
     for dispute in full.summary.disputed if full.summary else ():
         other_numbers = ", ".join(f"{other.number} ({len(other.post_ids)})" for other in dispute.others)
         console.print(
@@ -201,16 +203,16 @@ def _print_state(summary: StorySummaryResponse) -> None:
         console.print(Text(f"  latest ({latest_at}, {latest.channel}): {latest.text}", style="green"))
 
 
-def _print_sentences(sentences: Sequence[CitedSentenceResponse]) -> None:
+def _print_sentences(sentences: Sequence[CitedSentenceResponse], *, story: StoryResponse) -> None:
     for sentence in sentences:
+        support = _describe_support(sentence, language_count=len(story.languages))
         console.print(
-            Text(f"  {sentence.text} ").append(
-                f"[{', '.join(sentence.post_ids)}]{_describe_support(sentence)}", style="dim"
-            )
+            Text(f"  {sentence.text} ").append(f"[{', '.join(sentence.post_ids)}]{support}", style="dim")
         )
 
 
-def _describe_support(sentence: CitedSentenceResponse) -> str:
+def _describe_support(sentence: CitedSentenceResponse, *, language_count: int) -> str:
+    """Posts in other languages are not compared with a sentence, so nothing is said of them."""
     if not isinstance(sentence, WordedSentenceResponse):
         return ""
     repeated_count = len(sentence.post_ids) - sentence.wordings
@@ -218,7 +220,9 @@ def _describe_support(sentence: CitedSentenceResponse) -> str:
         source = f", all after {sentence.source}" if sentence.source else ""
         repeats = f", {repeated_count} repeat" if repeated_count else ""
         return f" {sentence.wordings} in their own words{source}{repeats}"
-    return f" one wording, {repeated_count} repeat it" if repeated_count else " one channel so far"
+    if repeated_count:
+        return f" one wording, {repeated_count} repeat it"
+    return " one channel in its language so far" if language_count > 1 else " one channel so far"
 
 
 def _print_posts(posts: Sequence[StoryPostResponse]) -> None:

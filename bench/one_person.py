@@ -24,7 +24,7 @@ from testkit.servers import OwnServers, own_servers
 from testkit.simulators import simulator
 
 POSTS = 50
-LIMITS = at_most(2_000, "total_mb")
+LIMITS = at_most(1_250, "total_mb")
 
 
 async def run(seconds: float, channels: int) -> dict[str, object]:

@@ -313,10 +313,10 @@ def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[
                 "Free the port, or set {role}_OPERATIONS_PORT or OPERATIONS_HOST",
                 role=role.name.upper(),
             )
-            operations = (
+            operations_listener = (
                 None if port is None else listen(role, http.operations_host or http.host, port, remedy)
             )
-            listeners[role.name] = _Listeners(public, operations)
+            listeners[role.name] = _Listeners(public, operations_listener)
         yield listeners
 
 

@@ -133,9 +133,9 @@ class Health:
         unavailable, examined = await asyncio.gather(self.unavailable_servers(), examining)
         sections = dict(zip(self._sections, examined, strict=True))
         for name, facts in sections.items():
-            before = self._section_reports.get(name)
+            previous_report = self._section_reports.get(name)
             self._section_reports[name] = _following(
-                before, state_named(facts["status"]), str(facts.get("detail") or ""), {}
+                previous_report, state_named(facts["status"]), str(facts.get("detail") or ""), {}
             )
         return HealthSummary(
             worst([self.state, *([State.FAILING] if unavailable else [])]), unavailable, sections

@@ -116,8 +116,10 @@ class LoadPast:
         return {}
 
     def _text(self, numbers: tuple[int, ...]) -> str:
-        choices = self._sentences
-        return " ".join([choices[number % SENTENCES] for number in numbers[7 : 10 + numbers[6] % 5]])
+        invented_sentences = self._sentences
+        return " ".join(
+            [invented_sentences[number % SENTENCES] for number in numbers[7 : 10 + numbers[6] % 5]]
+        )
 
     def post(self, number: int, message_id: int) -> Post:
         if number == 0:
@@ -156,13 +158,15 @@ class LoadPast:
             return Document(self._file(number, numbers, FileKind.MP4), f"video_{number}.mp4")
         if chance < PAPERS:
             return Document(self._file(number, numbers, FileKind.PDF), f"paper_{number}.pdf")
-        choices = self._sentences
+        invented_sentences = self._sentences
         if chance < PAGES:
             return WebPage(
-                f"https://news.example/{self.index}/{number}", choices[chance % 500], choices[chance % 700]
+                f"https://news.example/{self.index}/{number}",
+                invented_sentences[chance % 500],
+                invented_sentences[chance % 700],
             )
         if chance < POLLS:
-            return Poll(choices[chance % 300], ("да", "нет") if self._russian else ("yes", "no"))
+            return Poll(invented_sentences[chance % 300], ("да", "нет") if self._russian else ("yes", "no"))
         return None
 
     def _file(self, number: int, numbers: tuple[int, ...], kind: FileKind) -> File:

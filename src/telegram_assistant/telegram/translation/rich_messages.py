@@ -136,17 +136,17 @@ class _TextBuilder:
 
     def _write_inside(self, node: TLObject) -> None:
         for name in _TEXT_FIELDS:
-            inside = getattr(node, name, None)
-            if inside is None:
+            content = getattr(node, name, None)
+            if content is None:
                 continue
             if name in {"caption", "credit"}:
                 self._break()
             if name == "items" and type(node) in _BULLETS:
                 self._write_list(node)
             elif name == "cells":
-                self._write_cells(inside)
+                self._write_cells(content)
             else:
-                self.write(inside)
+                self.write(content)
 
     def _write_list(self, node: types.PageBlockList | types.PageBlockOrderedList) -> None:
         for number, item in enumerate(node.items, getattr(node, "start", None) or 1):

@@ -77,15 +77,15 @@ def _plant(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
 def _planting(day: Day, post: Planned, source_number: int | None) -> Planted | None:
     rng, language, texts = day.rng, post.channel.language, unruly_pack().texts
     kinds: list[str] = []
-    beside: list[str] = []
+    planted_sentences: list[str] = []
     named_source = dateline = ""
     if post.role in {Role.FIRST, Role.REWRITE}:
         if rng.random() < NUMBER:
             sentence, kind = plant_number(day, post)
-            beside.append(sentence)
+            planted_sentences.append(sentence)
             kinds.append(kind)
         if source_number is not None and rng.random() < 0.85:
-            beside.append(texts["sources"][language][source_number])
+            planted_sentences.append(texts["sources"][language][source_number])
             named_source = texts["sources"][f"{language}_names"][source_number]
             kinds.append("named source")
         if post.channel.name in texts["datelines"]["channels"] and rng.random() < 0.6:
@@ -97,7 +97,7 @@ def _planting(day: Day, post: Planned, source_number: int | None) -> Planted | N
         return None
     return Planted(
         kinds=tuple(kinds),
-        beside=tuple(beside),
+        beside=tuple(planted_sentences),
         dateline=dateline,
         named_source=named_source,
         signature=signature,

@@ -179,7 +179,7 @@ def _parts(
 
     first: dict[StoryId, PostId] = {}
     pairs = [(link.post, link.other) for link in links]
-    pairs += [(post, first.setdefault(its.story_id, post)) for post, its in known.items()]
+    pairs += [(post, first.setdefault(known_post.story_id, post)) for post, known_post in known.items()]
     for post, other in pairs:
         if post in root and other in root:
             root[find(post)] = find(other)

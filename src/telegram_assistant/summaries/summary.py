@@ -201,7 +201,7 @@ def _best_headline(story: _Story) -> CitedSentence | None:
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
         if post.headline and is_clear_headline(parsed) and not _is_doubtful(parsed, story):
-            supporters = find_supporters(post.headline, post, story.posts)
+            supporters = find_supporters(post.headline, post, story.posts, is_headline=True)
             cited = cite_posts(post.headline, supporters)
             rank = (-cited.wordings, -len(cited.posts), place)
             if best is None or rank < best[0]:

@@ -70,3 +70,8 @@ def test_from_and_to_are_a_pair_in_order() -> None:
     assert quantities_in("выросла с 10 до 15 процентов").ranges == ((10, 15),)
     assert quantities_in("from 15 to 10 percent").ranges == ((15, 10),)
     assert quantities_in("матч закончился 5:1").ranges == ()
+
+
+def test_the_article_of_a_law_stays_with_its_number() -> None:
+    text = "Дело возбудили по ч. 3 ст. 238 УК. Следователи работают."
+    assert split_sentences(text) == ("Дело возбудили по ч. 3 ст. 238 УК.", "Следователи работают.")

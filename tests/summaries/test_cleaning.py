@@ -12,6 +12,10 @@ from tests.summaries.test_summary import post as make_story_post
         "Read us without a tunnel here: sho.rt/riverdaily",
         "Читайте нас без блокировок здесь: https://example.org/olkhov",
         "Подробности по ссылке https://example.org/olkhov",
+        "О ремонте читайте в нашем материале.",
+        "Рассказываем, как объехать мост.",
+        "Следите за движением в нашем чате.",
+        "Read more in our story.",
     ],
 )
 def test_a_line_that_leads_elsewhere_is_no_sentence_of_a_post(line: str) -> None:
@@ -19,8 +23,15 @@ def test_a_line_that_leads_elsewhere_is_no_sentence_of_a_post(line: str) -> None
     assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
 
 
-def test_a_byline_is_no_sentence_of_a_post() -> None:
-    byline = "Корреспондент Анна Белова специально для Ольховских вестей"
+@pytest.mark.parametrize(
+    "byline",
+    [
+        "Корреспондент Анна Белова специально для Ольховских вестей",
+        "Об этом рассказывает корреспондент Вестей Анна Белова.",
+        "Фото: Анна Белова",
+    ],
+)
+def test_a_byline_is_no_sentence_of_a_post(byline: str) -> None:
     post = clean_post(make_story_post(1, f"Мост в Ольхове закрыли до апреля.\n{byline}"))
     assert post.sentences == ("Мост в Ольхове закрыли до апреля.",)
 
@@ -48,3 +59,26 @@ def test_items_of_a_list_are_not_quoted_but_support_what_others_say(marks: tuple
 def test_a_number_at_the_beginning_of_a_line_is_no_item() -> None:
     text = "12.5 млн рублей получит Ольхов.\n24.11 деньги пришли в город."
     assert len(clean_post(make_story_post(1, text)).sentences) == 2
+
+
+@pytest.mark.parametrize(
+    ("remark", "statement"),
+    [
+        ("Также отмечается, что мост закроют до апреля.", "Мост закроют до апреля."),
+        ("Уточняется, что мост закроют до апреля.", "Мост закроют до апреля."),
+        ("Также сообщается, что мост закроют.", "Сообщается, что мост закроют."),
+        ("Как передаёт корреспондент Вестей, мост закроют до апреля.", "Мост закроют до апреля."),
+        ("It is also noted that the bridge was closed in May.", "The bridge was closed in May."),
+    ],
+)
+def test_words_that_only_announce_a_statement_are_cut_off(remark: str, statement: str) -> None:
+    first = "Опору моста в Ольхове осмотрели 4 инженера."
+    last = "Объезд займёт 9 минут."
+    post = clean_post(make_story_post(1, f"{first}\n{remark}\n{last}"))
+    assert post.sentences == (first, statement, last)
+
+
+def test_what_somebody_asks_of_people_in_quotation_marks_stays() -> None:
+    quoted = "«Следите за сообщениями мэрии», — попросил Олег Белов."
+    post = clean_post(make_story_post(1, f"Мост в Ольхове закрыли до апреля.\n{quoted}"))
+    assert quoted in post.sentences

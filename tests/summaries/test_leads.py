@@ -3,7 +3,7 @@
 import pytest
 
 from telegram_assistant.language.parsed_text import parse_text
-from telegram_assistant.summaries.leads import retells
+from telegram_assistant.summaries.leads import opens_alike, retells, tells_headline
 from telegram_assistant.summaries.summary import summarise
 from tests.summaries.test_summary import post
 
@@ -81,3 +81,31 @@ def test_most_words_of_the_headline_with_a_new_name_retell_it(headline: str, aga
 def test_a_new_number_is_told_even_in_words_of_the_headline() -> None:
     headline = parse_text("Мост через Охту закрыли на ремонт")
     assert not retells(parse_text("Мост через Охту закрыли на ремонт до 9 декабря."), headline)
+
+
+@pytest.mark.parametrize(
+    ("headline", "sentence"),
+    [
+        (
+            "Мэр Ольхова подписал закон о бесплатных парковках",
+            "Мэр Ольхова утром подписал закон о парковках: бесплатных мест станет 40 по всему городу.",
+        ),
+        (
+            "Порт Нортвика просит вернуть ночной паром — начальник порта",
+            "Порт Нортвика через суд просит вернуть ночной паром, который отменили 9 дней назад.",
+        ),
+    ],
+)
+def test_a_sentence_with_most_words_of_a_long_headline_tells_it(headline: str, sentence: str) -> None:
+    assert tells_headline(parse_text(sentence), parse_text(headline))
+
+
+def test_words_of_a_short_headline_are_only_the_subject() -> None:
+    headline = parse_text("Завод «Янтарь» меняет владельца")
+    assert not tells_headline(parse_text("Владелец завода «Янтарь» меняется за 53 млн рублей."), headline)
+
+
+def test_the_first_sentence_of_another_post_is_another_headline_unless_it_has_a_number() -> None:
+    headline = parse_text("Мэр Ольхова Белов заявил, что не уйдёт до выборов")
+    assert opens_alike(parse_text("Мэр Ольхова Белов заявил, что полномочий не сложит."), headline)
+    assert not opens_alike(parse_text("Мэр Ольхова Белов заявил, что останется ещё на 40 дней."), headline)

@@ -18,8 +18,8 @@ _VERBS = frozenset({"VERB", "INFN", "PRTS", "GRND"})
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LATIN = re.compile(r"[a-zA-Z]")
 _PRONOUNS = """
-он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако
-также кроме но а зато причем
+он она оно они его ее их это этот эта эти этому там тогда туда такой такая такое такие тот та те поэтому
+однако затем потом также кроме но а зато причем
 he she it they his her its their this that these those there then such also however besides so but
 yet meanwhile
 """

@@ -12,7 +12,7 @@ MAX_QUOTED = 600
 """A quotation mark that is not closed within so many characters quotes nothing."""
 _NEVER_WORDS = """
 им ул пр просп пл пер д дом корп кв стр св проф акад доц гр гн обл р-н тел см ср рис табл напр англ лат нем фр
-т ч п с и
+т ч п с и ст гл
 mr mrs ms dr st mt ft prof gen col lt sgt capt rev hon sen rep gov vs no vol fig pp ed eg ie e.g i.e
 jan feb mar apr jun jul aug sep sept oct nov dec
 """

@@ -23,12 +23,37 @@ _SOURCE = re.compile(
     r"full|read (?:more|on|the (?:full|whole))|link)\b",
     re.IGNORECASE,
 )
-_BYLINE = re.compile(r"^(?:корреспондент|автор|фото|видео)\b.*\bспециально для\b", re.IGNORECASE)
+_BYLINE = re.compile(
+    r"^(?:корреспондент|автор|фото|видео)\b.*\bспециально для\b"
+    r"|^(?:об этом\s+)?(?:рассказ|сообща|сообщил|переда)\w*\s+(?:\S+\s+){0,3}?(?:наш\w*\s+)?корреспондент"
+    r"|^(?:фото|видео|текст|автор|иллюстрация|photo|video|picture|by)\s*:(?:\s+\S+){1,5}$",
+    re.IGNORECASE,
+)
+_READ_US = re.compile(
+    r"\b(?:читайте|смотрите|слушайте|следите|листайте|переходите|пишите|делитесь|ставьте|узнавайте)\b"
+    r"|\b(?:на|в) наш(?:ем|ей|их) (?:\w+ом )?(?:сайт|материал|канал|статье|подкаст|рубрик|чат|бот|проект)\w*"
+    r"|\b(?:on|in) our (?:own )?(?:site|website|page|channel|story|article|report|podcast)\b",
+    re.IGNORECASE,
+)
+"""A channel invites to itself; whoever speaks in quotation marks does not."""
+_TEASER = re.compile(
+    r"^(?:рассказываем|разбираем(?:ся)?|объясняем|собрали|вспоминаем|публикуем|показываем)\b", re.IGNORECASE
+)
+_IN_QUOTES = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
+_REMARK = re.compile(
+    r"^(?:(?:также|кроме того,?|при этом)\s+)?(?:также\s+)?"
+    r"(?:отмечается|уточняется|добавляется|подч[её]ркивается|указывается)(?:\s+также)?,?\s+что\s+(?:также\s+)?"
+    r"|^(?:также|кроме того,?)\s+(?=сообщается,\s+что\b)"
+    r"|^как\s+(?:переда[её]т|сообщает|отмечает)\s+(?:наш\w*\s+)?корреспондент[^,]*,\s+"
+    r"|^it (?:is|was) (?:also )?(?:noted|added) that\s+",
+    re.IGNORECASE,
+)
+"""Words in front of a statement that say only that somebody made it."""
 _ABOUT_PICTURE = re.compile(
     r"\s*\((?:(?:на|см\.?|in|see)\s+)?(?:фото|видео|кадр|photo|video|pictured)[^()]{0,30}\)", re.IGNORECASE
 )
 _REPORTER = re.compile(
-    r",\s+(?:передал\w*|переда[её]т|сообщил\w*|сообщает|убедил\w*|увидел\w*|узнал\w*)\s+(?:наш\w*\s+)?"
+    r",\s+(?:передал\w*|переда[её]т|сообщил\w*|сообщает|убедил\w*|увидел\w*|узнал\w*)\s+(?:из\s+\S+\s+)?(?:наш\w*\s+)?"
     r"корреспондент\b[^.!?;,]*(?=[.!?]?$)",
     re.IGNORECASE,
 )
@@ -91,7 +116,17 @@ def language_in(text: str, known: str | None) -> str:
 
 
 def _is_call(sentence: str) -> bool:
-    return bool(CALL_TO_FOLLOW.search(sentence) or _ADVERTISING.search(sentence))
+    return bool(
+        CALL_TO_FOLLOW.search(sentence)
+        or _ADVERTISING.search(sentence)
+        or _TEASER.match(sentence)
+        or _READ_US.search(_IN_QUOTES.sub(" ", sentence))
+    )
+
+
+def _without_remark(sentence: str) -> str:
+    remark = _REMARK.match(sentence)
+    return sentence if remark is None else sentence[remark.end() :][:1].upper() + sentence[remark.end() + 1 :]
 
 
 def _leads_elsewhere(sentence: str, bare: str) -> bool:
@@ -114,7 +149,8 @@ def clean_post(post: StoryPost) -> CleanPost:
     remaining: list[str] = []
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
-        bare = _REPORTER.sub("", _ABOUT_PICTURE.sub("", " ".join(ADDRESS.sub(" ", sentence).split())))
+        bare = _ABOUT_PICTURE.sub("", " ".join(ADDRESS.sub(" ", sentence).split()))
+        bare = _without_remark(_REPORTER.sub("", bare))
         if (
             not bare
             or _is_call(bare)

@@ -41,12 +41,22 @@ NEW_SHARE = 0.5
 """A sentence of which no more words are new retells the headline, if it has no new number or name."""
 COVERED_SHARE = 0.45
 """A sentence with so many of the headline's words retells it, if it has no new number or name."""
+TOLD_SHARE, MIN_TOLD = 0.6, 5
+"""A sentence with so many of the headline's words, its source aside, tells it, whatever it adds: the words
+of a short headline are only the subject.
+"""
+OPENING_SHARE, MIN_OPENING = 0.3, 2
+"""The first sentence of a post is its headline: with so many of its words in the headline of the story, and
+without a number of its own, it tells the same.
+"""
 NAMED_SHARE = 0.55
 """The same where it has a new name: of its own words."""
 ROOT_LETTERS = 5
 MIN_SUM = 100_000
 """A number without a noun that is as large is a sum of money."""
 _DIGITS = re.compile(r"\d+")
+_SOURCE_BEHIND = re.compile(r",?\s+[—–-]\s+[^—–\d]{1,50}$")
+"""«… — министр», «… — Reuters»."""
 
 type WordShares = Mapping[str, float]
 """The share of a story's channels that have each word, by its readings."""
@@ -108,6 +118,21 @@ def retells(sentence: ParsedText, headline: ParsedText) -> bool:
     if _has_new_name(sentence, headline):
         return _shared_share(sentence, headline) >= NAMED_SHARE
     return _new_share(sentence, headline) <= NEW_SHARE or _shared_share(headline, sentence) >= COVERED_SHARE
+
+
+def tells_headline(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether it is the headline with more words: nothing to read directly behind it."""
+    statement = parse_text(_SOURCE_BEHIND.sub("", headline.text))
+    shared = sum(_is_in(word, sentence) for word in statement.content)
+    return shared >= max(MIN_TOLD, TOLD_SHARE * min(len(statement.content), len(sentence.content)))
+
+
+def opens_alike(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether the first sentence of a post is another headline of the same news."""
+    if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):
+        return False
+    shared = sum(_is_in(word, headline) for word in sentence.content)
+    return shared >= max(MIN_OPENING, OPENING_SHARE * len(sentence.content))
 
 
 def _has_new_digits(sentence: ParsedText, headline: ParsedText) -> bool:

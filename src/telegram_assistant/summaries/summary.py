@@ -12,14 +12,12 @@ asked. Give it the posts that the reader may see, and `language` if the reader p
 least one post is in it. It takes about 20 ms for 30 posts: call it in a thread if you have many stories.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import (
     ParsedText,
-    goes_on,
     is_whole,
     parse_text,
     readings_of,
@@ -36,12 +34,15 @@ from telegram_assistant.summaries.leads import (
     centrality,
     contradicts,
     new_facts,
+    opens_alike,
     repeats,
     retells,
     say_the_same,
     says_again,
+    tells_headline,
     word_shares,
 )
+from telegram_assistant.summaries.quotable import MAX_WORDS, MIN_WORDS, is_clear_headline, is_quotable
 from telegram_assistant.summaries.states import NewSentence, find_latest, find_state, may_change_state
 from telegram_assistant.summaries.support import MAX_TEXTS, cite_posts, count_wordings, find_supporters
 from telegram_assistant.summaries.values import (
@@ -58,10 +59,6 @@ MAX_CANDIDATES = 24
 MAX_IN_OWN_WORDS = 4
 MAX_ADDED = 5
 MIN_WORDINGS = 2
-MIN_WORDS, MAX_WORDS = 4, 45
-MIN_HEADLINE_WORDS, MAX_HEADLINE_WORDS = 3, 16
-_TEASES = re.compile(r"\?|:(?!\d)|^\W*(?:что|почему|зачем|why|how|what)\b", re.IGNORECASE)
-"""A headline with a question or a colon, which is not that of a score, says little."""
 
 
 def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> StorySummary | None:
@@ -91,7 +88,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     candidates = [
         candidate
         for candidate in candidates
-        if candidate.text not in elsewhere and not retells(parse_text(candidate.text), title)
+        if candidate.text not in elsewhere and not _tells_again(candidate, title)
     ]
     lead = _lead(story, candidates, headline, elsewhere)
     first = (headline,) if lead is None else (headline, lead)
@@ -180,7 +177,7 @@ def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Cand
             text = post.sentences[place]
             parsed = parse_text(text)
             if (
-                _is_quotable(parsed)
+                is_quotable(parsed)
                 and not says_again(parsed, title)
                 and not retells(parsed, title)
                 and not _is_doubtful(parsed, story)
@@ -188,18 +185,6 @@ def _candidates(story: _Story, headline: CitedSentence | None) -> Iterator[_Cand
             ):
                 candidate_texts.append(parsed)
                 yield _Candidate(text, post, place, find_supporters(text, post, story.posts))
-
-
-def _is_quotable(sentence: ParsedText) -> bool:
-    words = sentence.words
-    return (
-        MIN_WORDS <= len(words) <= MAX_WORDS
-        and len(words_around(sentence.text)) >= MIN_OWN_WORDS
-        and not goes_on(sentence)
-        and is_whole(sentence.text)
-        and not is_fragment(sentence)
-        and not sentence.text.endswith(("?", "…"))
-    )
 
 
 def _is_doubtful(sentence: ParsedText, story: _Story) -> bool:
@@ -215,13 +200,9 @@ def _best_headline(story: _Story) -> CitedSentence | None:
     best: tuple[tuple[int, int, int], CitedSentence] | None = None
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
-        is_good = (
-            MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS
-            and not _TEASES.search(post.headline)
-            and not is_fragment(parsed)
-        )
-        if post.headline and is_good and not _is_doubtful(parsed, story):
-            cited = cite_posts(post.headline, find_supporters(post.headline, post, story.posts))
+        if post.headline and is_clear_headline(parsed) and not _is_doubtful(parsed, story):
+            supporters = find_supporters(post.headline, post, story.posts, is_headline=True)
+            cited = cite_posts(post.headline, supporters)
             rank = (-cited.wordings, -len(cited.posts), place)
             if best is None or rank < best[0]:
                 best = rank, cited
@@ -279,6 +260,11 @@ def _latest(story: _Story, headlines: Sequence[CitedSentence]) -> LatestSentence
     return None if latest.post.post.post_id in headline_posts else latest.line
 
 
+def _tells_again(candidate: _Candidate, headline: ParsedText) -> bool:
+    sentence, is_opening = parse_text(candidate.text), not candidate.place and not candidate.post.headline
+    return retells(sentence, headline) or (is_opening and opens_alike(sentence, headline))
+
+
 def _lead(
     story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence, elsewhere: Collection[str]
 ) -> CitedSentence | None:
@@ -294,6 +280,7 @@ def _lead(
         and adds_to(parsed, parsed_headline)
         and not contradicts(parsed, parsed_headline)
         and not repeats(parsed, parsed_headline)
+        and not tells_headline(parsed, parsed_headline)
     ]
     return (
         _most_central(story, adding, parsed_headline).cited
@@ -322,7 +309,9 @@ def _sentence_after(
         and len(words_around(following.text)) >= MIN_OWN_WORDS
         and is_whole(following.text)
         and not is_fragment(following)
+        and not tells_before(following.text)
         and not repeats(following, parse_text(headline.text))
+        and not tells_headline(following, parse_text(headline.text))
         and following.text not in story.disputed
         and following.text not in elsewhere
         and not _is_doubtful(following, story)

@@ -9,8 +9,10 @@ from telegram_assistant.domain.stories.wordings import Voices
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.language.evidence import shared_words
 from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, parse_text
+from telegram_assistant.language.parsed_text import ParsedText, parse_sentences, parse_text
 from telegram_assistant.summaries.cleaning import CleanPost
+from telegram_assistant.summaries.copied_order import has_same_order, is_contained
+from telegram_assistant.summaries.details import says_as_surely, says_details
 from telegram_assistant.summaries.disputes import words_around
 from telegram_assistant.summaries.sources import common_source
 from telegram_assistant.summaries.states import is_near_copy, word_pairs_of
@@ -29,8 +31,13 @@ MIN_COPIED = 6
 """Word pairs of a sentence that a copy may change; a shorter one is only repeated as it is."""
 
 
-def find_supporters(text: str, own: CleanPost, posts: Sequence[CleanPost]) -> tuple[CleanPost, ...]:
-    """One post of each channel that says it. Posts with the same text are asked once."""
+def find_supporters(
+    text: str, own: CleanPost, posts: Sequence[CleanPost], *, is_headline: bool = False
+) -> tuple[CleanPost, ...]:
+    """One post of each channel that says it. Posts with the same text are asked once. A post in other words
+    must be as sure, and of a line that is no headline it must have the details.
+    """
+    says = says_as_surely if is_headline else says_details
     sentence, names = parse_text(text), names_in(text)
     answers: dict[bytes, bool] = {}
     supporters: dict[int, CleanPost] = {own.post.post_id.channel_id: own}
@@ -39,10 +46,17 @@ def find_supporters(text: str, own: CleanPost, posts: Sequence[CleanPost]) -> tu
         if channel_id in supporters or not _may_support(own, post, names):
             continue
         if post.content not in answers and len(answers) < MAX_TEXTS:
-            answers[post.content] = _supports(sentence, post)
+            answers[post.content] = _supports(sentence, post) and (
+                _has_same_wording(post, own) or says(sentence, post.text)
+            )
         if answers.get(post.content):
             supporters[channel_id] = post
     return tuple(supporters.values())
+
+
+def _has_same_wording(post: CleanPost, other: CleanPost) -> bool:
+    wording, other_wording = (item.post.wording or item.post.post_id for item in (post, other))
+    return wording == other_wording
 
 
 def _may_support(own: CleanPost, other: CleanPost, names: frozenset[str]) -> bool:
@@ -74,8 +88,9 @@ def cite_posts(text: str, supporters: Sequence[CleanPost]) -> CitedSentence:
     posts = {post.post.post_id: post for post in supporters}
     wordings = _wordings_of(supporters)
     if len(set(wordings.values())) > 1:
-        sentences = {post_id: (_nearest(text, post), _first(post)) for post_id, post in posts.items()}
-        wordings = _join_copied(wordings, sentences)
+        wordings = _join_copied(
+            wordings, {post_id: _candidates(text, post) for post_id, post in posts.items()}
+        )
     count = Voices(wordings, _owners_of(supporters)).count(posts)
     first_posts = {wording: post_id for post_id, wording in reversed(wordings.items())}
     source = (
@@ -115,13 +130,19 @@ def _join_copied(
 def _is_copied(sentence: str, other: str) -> bool:
     own_pairs, other_pairs = word_pairs_of(sentence), word_pairs_of(other)
     is_short = min(len(own_pairs), len(other_pairs)) < MIN_COPIED
-    return own_pairs == other_pairs if is_short else is_near_copy(sentence, other)
+    has_same_pairs = own_pairs == other_pairs if is_short else is_near_copy(sentence, other)
+    return has_same_pairs or has_same_order(sentence, other) or is_contained(sentence, other)
 
 
-def _nearest(text: str, post: CleanPost) -> str:
-    """The sentence of a post that says the line."""
+def _candidates(text: str, post: CleanPost) -> tuple[str, str]:
+    """The sentence of a post that says the line, a copy of it if there is one, and its first sentence."""
+    sentences = parse_sentences(post.text)
     content = parse_text(text).content
-    return max(
-        post.text.splitlines(),
-        key=lambda sentence: sum(bool(word.readings & parse_text(sentence).readings) for word in content),
+    nearest = max(
+        sentences,
+        key=lambda sentence: (
+            _is_copied(text, sentence.text),
+            sum(bool(word.readings & sentence.readings) for word in content),
+        ),
     )
+    return nearest.text, _first(post)

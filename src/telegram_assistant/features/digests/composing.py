@@ -35,6 +35,8 @@ from telegram_assistant.language.numbers import numbers_in
 from telegram_assistant.language.parsed_text import parse_text
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.summaries.leads import tells_headline
+from telegram_assistant.summaries.same_events import tell_same_event
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
 MIN_WORDINGS = 2
@@ -92,6 +94,9 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
             )
         ) is None:
             unchanged_count += 1
+        elif (place := _find_same_event(chosen_story, chosen_stories)) is not None:
+            chosen_stories[place] = chosen_stories[place].with_posts_of(chosen_story)
+            beyond_count += 1
         else:
             chosen_stories.append(
                 replace(chosen_story, entry=replace(chosen_story.entry, interests=touch.topics))
@@ -136,6 +141,25 @@ class _ChosenStory:
     earlier_text: str = ""
     """The sentences of earlier digests about the story."""
 
+    def with_posts_of(self, other: "_ChosenStory") -> "_ChosenStory":
+        """The same entry, which stands for the posts of another story, too: no later digest tells them."""
+        return replace(self, entry=replace(self.entry, posts=(*self.entry.posts, *other.entry.posts)))
+
+
+def _find_same_event(chosen_story: _ChosenStory, earlier_stories: Sequence[_ChosenStory]) -> int | None:
+    """The place of an earlier new story that tells the event of this one, although they were not grouped."""
+    if chosen_story.entry.novelty is not Novelty.NEW:
+        return None
+    return next(
+        (
+            place
+            for place, story in enumerate(earlier_stories)
+            if story.entry.novelty is Novelty.NEW
+            and tell_same_event(chosen_story.entry.text, story.entry.text)
+        ),
+        None,
+    )
+
 
 def _choose_story(
     listed_story: ListedStory,
@@ -164,7 +188,7 @@ def _choose_story(
         return None
     news = _news(listed_story, summary, sentences) if novelty is Novelty.UPDATED else ""
     return _ChosenStory(
-        _entry(listed_story.story, novelty, summary, sentences[: length.sentences], news),
+        _entry(listed_story.story, novelty, summary, sentences, news, length.sentences),
         listed_story.story,
         summary,
         earlier_text,
@@ -312,14 +336,19 @@ def _entry(
     summary: StorySummary,
     sentences: Sequence[CitedSentence],
     news: str,
+    max_sentences: int,
 ) -> DigestStory:
     """An entry about a known story begins with its news, and the old headline stands behind them."""
     old_headline = (summary.before or summary.headline).text
     headline = news or summary.headline.text
+    title = parse_text(headline)
+    adding_sentences = [
+        sentence for sentence in sentences if not tells_headline(parse_text(sentence.text), title)
+    ]
     return DigestStory(
         novelty,
         headline.removesuffix("."),
-        _with_others([sentence for sentence in sentences if sentence.text != headline], summary),
+        _with_others(adding_sentences[:max_sentences], summary),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),

@@ -88,7 +88,8 @@ def named_database(url: str, name: str) -> str:
 def in_database(environ: dict[str, str], name: str) -> dict[str, str]:
     """All addresses of PostgreSQL, with another database."""
     urls = ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL", "DATABASE_ADMIN_URL")
-    return {key: named_database(environ[key], name) for key in urls}
+    direct = ("DATABASE_DIRECT_URL",) if environ.get("DATABASE_DIRECT_URL") else ()
+    return {key: named_database(environ[key], name) for key in (*urls, *direct)}
 
 
 @pytest.fixture(scope="session")

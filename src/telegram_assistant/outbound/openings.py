@@ -120,6 +120,7 @@ def own_servers(settings: Settings) -> Iterator[Server]:
         database.system_url,
         database.ingest_url,
         database.admin_url,
+        database.direct_url,
         settings.redis.url,
     )
     urls = [url.get_secret_value() for url in secret_urls if url is not None]

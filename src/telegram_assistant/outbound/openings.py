@@ -157,9 +157,12 @@ def _role_ports(http: HttpSettings) -> list[int]:
         http.api_port,
         http.ingest_operations_port,
         http.worker_operations_port,
-        http.api_operations_port,
     )
-    return [port for port in ports if port]
+    first = http.api_operations_port
+    return [
+        *(port for port in ports if port),
+        *(range(first, first + http.api_processes) if first else ()),
+    ]
 
 
 def _servers_of(url: str) -> Iterator[Server]:

@@ -29,12 +29,10 @@ from testkit.harness import (
     Versions,
     arguments,
     at_most,
-    find_postmaster,
     finish,
     median,
     own_database,
     percentile,
-    postgres_cpu,
 )
 from testkit.pooler import pooled_environ, pooler
 from testkit.processes import proportional_mb
@@ -68,7 +66,6 @@ class Measured:
     warm_ms: list[float] = field(default_factory=list)
     server_connections: int = 0
     server_mb: float = 0
-    cpu_seconds: float = 0
     failed: int = 0
 
     @property
@@ -85,7 +82,6 @@ class Measured:
             "cold_p95_ms": round(percentile(self.cold_ms, 0.95), 1),
             "server_connections": self.server_connections,
             "server_mb": round(self.server_mb),
-            "postgres_ms_per_page": round(self.cpu_seconds * 1000 / len(self.warm_ms), 2),
         }
 
 
@@ -132,11 +128,9 @@ async def take_turn(
     admin: Admin,
 ) -> None:
     """Each client opens its first page, one after another; then all open pages at random moments."""
-    postmaster = await find_postmaster(admin)
     async with open_clients(database, measured.clients) as clients:
         for client in clients:
             measured.cold_ms += await open_page(client, tenants, measured)
-        cpu_before = postgres_cpu(postmaster)
         pause_seconds = measured.clients / load_plan.pages_per_second
         until = time.monotonic() + load_plan.seconds
         await asyncio.gather(
@@ -145,7 +139,6 @@ async def take_turn(
                 for client in clients
             )
         )
-        measured.cpu_seconds += postgres_cpu(postmaster) - cpu_before
         backends = [row["pid"] for row in await admin.fetch(BACKENDS, database.name_of(DatabaseLogin.API))]
         measured.server_connections = max(measured.server_connections, len(backends))
         measured.server_mb = max(measured.server_mb, proportional_mb(backends))
@@ -161,8 +154,9 @@ async def read_pages(
     client: Pool, tenants: Sequence[TenantId], measured: Measured, *, pause_seconds: float, until: float
 ) -> None:
     while True:
-        await asyncio.sleep(random.expovariate(1 / pause_seconds))
-        if time.monotonic() > until:
+        next_at = time.monotonic() + random.expovariate(1 / pause_seconds)
+        await asyncio.sleep(min(next_at, until) - time.monotonic())
+        if next_at >= until:
             return
         measured.warm_ms += await open_page(client, tenants, measured)
 

@@ -99,6 +99,7 @@ database.
 OWN = {
     "DATABASE_SYSTEM_URL": "",
     "DATABASE_INGEST_URL": "",
+    "DATABASE_DIRECT_URL": "",
     "S3_BUCKET": BUCKET,
     "SECRET_KEY": "secret of an installation that is measured",
 }

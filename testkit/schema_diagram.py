@@ -57,6 +57,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Channels and subscriptions": (
         "channels",
         "subscriptions",
+        "tenant_news",
         "channel_records",
         "channel_record_posts",
         "channel_requests",

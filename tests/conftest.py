@@ -88,7 +88,8 @@ def named_database(url: str, name: str) -> str:
 def in_database(environ: dict[str, str], name: str) -> dict[str, str]:
     """All addresses of PostgreSQL, with another database."""
     urls = ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL", "DATABASE_ADMIN_URL")
-    return {key: named_database(environ[key], name) for key in urls}
+    direct = ("DATABASE_DIRECT_URL",) if environ.get("DATABASE_DIRECT_URL") else ()
+    return {key: named_database(environ[key], name) for key in (*urls, *direct)}
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +119,10 @@ async def new_database(
 ) -> AsyncIterator[str]:
     """The name of a new database, which begins with `name`. It is dropped however the test ends."""
     own_name = unique_name(name)
+    if environ.get("DATABASE_DIRECT_URL"):  # a pooler keeps connections that nobody uses any more
+        await execute_as_admin(
+            environ, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{template}'"
+        )
     # through the log of PostgreSQL, which is the default, a copy takes twice as long
     await execute_as_admin(environ, f"CREATE DATABASE {own_name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:

@@ -13,6 +13,7 @@ EXAMPLES = {
     "DATABASE_ADMIN_URL": "postgresql://a@db/x",
     "DATABASE_SYSTEM_URL": "postgresql://w@db/x",
     "DATABASE_INGEST_URL": "postgresql://i@db/x",
+    "DATABASE_DIRECT_URL": "postgresql://d@db/x",
     "TZ": "Asia/Tokyo",
     "QUIET_HOURS_TZ": "Asia/Tokyo",
     "TELEGRAM_DC_ADDR": "127.0.0.1",

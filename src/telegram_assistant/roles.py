@@ -16,16 +16,19 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from telegram_assistant import __version__, clock, ingest_role, worker_role
 from telegram_assistant.api.ingest_endpoints import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.processes import FurtherProcess, further_processes, wait_for_first_process
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.server import HttpServer
 from telegram_assistant.api.status import RoleEndpoints, files_section, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_secret
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.features.operations.api_processes import find_refusal
 from telegram_assistant.features.operations.heartbeats import send_heartbeats
 from telegram_assistant.features.operations.resources import resources_loop
 from telegram_assistant.interpreter import collect_seldom, return_freed_memory, switch_threads_often
@@ -34,7 +37,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
 from telegram_assistant.stores.disks import folders_of
 from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
-from telegram_assistant.supervision import Loop, keep_running
+from telegram_assistant.supervision import Loop, cancel_and_wait, keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BUILD, CHANNEL_BOUND
@@ -139,19 +142,27 @@ async def run_roles(
     *,
     wait_for_stop: Callable[[], Awaitable[None]] | None = None,
     guard: Guard | None = None,
+    further: FurtherProcess | None = None,
 ) -> None:
     """Run until SIGTERM or SIGINT (or until `wait_for_stop` returns), then drain.
 
-    Raises CannotStart if a role cannot start.
+    `further`: this process was started by the first one of the api role. Raises CannotStart if a role cannot
+    start.
     """
+    has_api = any(role.name is RoleName.API for role in roles)
+    if further is not None:
+        settings = further.own_settings(settings)
+    elif has_api and (refusal := find_refusal(settings)) is not None:
+        raise CannotStart(refusal.why, remedy=refusal.remedy)
     return_freed_memory()
     collect_seldom()
     switch_threads_often()
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)
-    with _open_listeners(settings.http, roles) as listeners:
-        async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
+    with _open_listeners(settings.http, roles, further) as listeners:
+        assembling = _assemble_for(settings, roles, guard=guard, is_further=further is not None)
+        async with assembling as (app, plans), asyncio.TaskGroup() as group:
             running_roles = [_start(plan, listeners[plan.name], app=app, group=group) for plan in plans]
             stop_event = asyncio.Event()
             group.create_task(_report_process(app, plans, stop_event))
@@ -161,14 +172,14 @@ async def run_roles(
                 instance=app.instance,
                 version=__version__,
             )
-            if any(role.name is RoleName.API for role in roles):
+            if has_api and further is None:
                 from telegram_assistant.web.pages.people.login import (  # noqa: PLC0415 -- as for the API
                     announce_first_owner_code,
                 )
 
                 # Beside the wait for a signal: one that comes meanwhile must not end the process unheard.
                 group.create_task(announce_first_owner_code(app))
-            await (wait_for_stop or _wait_for_signal)()
+            await (wait_for_stop or partial(_wait_for_signal, is_further=further is not None))()
             log.info("stopping")
             await _drain(running_roles, grace_seconds=settings.process.shutdown_grace_seconds)
             stop_event.set()
@@ -185,13 +196,13 @@ def _warn_of_weak_key(http: HttpSettings) -> None:
 
 @asynccontextmanager
 async def _assemble_for(
-    settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None
+    settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None, is_further: bool
 ) -> AsyncIterator[tuple[ApiApp, list[_RolePlan]]]:
     """Assemble only what these roles need: requests alone do without the system,
-    ingest alone uses its own login for everything.
+    ingest alone uses its own login for everything. Jobs are left to the first process of the api role.
     """
     names = {role.name for role in roles}
-    if names == {RoleName.API} and not await requests_may_act_as_system(settings.database):
+    if is_further or (names == {RoleName.API} and not await requests_may_act_as_system(settings.database)):
         async with assemble_api(settings) as api_app:
             yield api_app, [_plan(REQUESTS_ONLY, api_app)]
         return
@@ -217,7 +228,11 @@ def _plan[A: ApiApp](role: Role[A], app: A) -> _RolePlan:
 
 def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asyncio.TaskGroup) -> _Running:
     health, stopping = plan.health, asyncio.Event()
-    loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in plan.loops]
+    further_loops = further_processes(listeners.public, app.settings) if plan.name is RoleName.API else ()
+    loops = [
+        group.create_task(keep_running(loop, stopping=stopping, health=health))
+        for loop in (*plan.loops, *further_loops)
+    ]
     sites = role_sites(
         role=plan.name,
         instance=app.instance,
@@ -272,18 +287,24 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
             server.should_exit = True
 
 
-async def _wait_for_signal() -> None:
+async def _wait_for_signal(*, is_further: bool) -> None:
     signal_event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, signal_event.set)
-    await signal_event.wait()
+    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(signal_event.wait())]
+    if is_further:
+        tasks.append(asyncio.create_task(wait_for_first_process()))
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    await cancel_and_wait(tasks)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)  # a second signal ends the process at once
 
 
 @contextmanager
-def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[dict[RoleName, _Listeners]]:
+def _open_listeners(
+    http: HttpSettings, roles: Sequence[Role[App]], further: FurtherProcess | None
+) -> Iterator[dict[RoleName, _Listeners]]:
     """Open all ports first: if a role cannot have its port, no role may start."""
     with ExitStack() as stack:
 
@@ -306,7 +327,11 @@ def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[
             free_port = Reason(
                 "free_port", "Free the port, or set {role}_PORT or HTTP_HOST", role=role.name.upper()
             )
-            public = listen(role, http.host, role.port(http), free_port)
+            public = (
+                listen(role, http.host, role.port(http), free_port)
+                if further is None
+                else stack.enter_context(further.listen())
+            )
             port = role.operations_port(http)
             remedy = Reason(
                 "free_operations_port",

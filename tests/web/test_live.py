@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -12,9 +12,11 @@ import pytest
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.lane import Lane
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.streams.relay import Announcement
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.live import (
     MAX_STREAMS,
@@ -54,6 +56,15 @@ async def listening(address: str, browser: Browser) -> AsyncIterator[AsyncIterat
         yield stream.aiter_lines()
 
 
+async def announce(system: SystemStores) -> None:
+    """Does the work of the relay of a worker."""
+
+    async def publish(announcements: Sequence[Announcement]) -> None: ...
+
+    while await system.outbox.announce(Lane.LIVE, publish, limit=500):
+        pass
+
+
 async def wait_for_line(lines: AsyncIterator[str], wanted: str) -> str:
     async with asyncio.timeout(SOON_SECONDS):
         async for line in lines:
@@ -75,6 +86,7 @@ async def test_a_post_that_is_landed_elsewhere_is_counted(
             posted_at=datetime.now(UTC).replace(microsecond=0),
         )
         await system.landing.land(make_page(arrived), Claim(channel_id, 0))
+        await announce(system)
         assert await wait_for_line(lines, "data: 1") == "data: 1 new post"
 
 

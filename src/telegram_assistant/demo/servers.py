@@ -123,7 +123,7 @@ def _existing(environ: Mapping[str, str]) -> ExistingServers:
         read_server_settings(DatabaseSettings, environ),
         read_server_settings(RedisSettings, environ),
     )
-    return ExistingServers(database.admin_url or database.url, redis)
+    return ExistingServers(database.migration_url, redis)
 
 
 def read_server_settings[G: SettingsGroup](group: type[G], environ: Mapping[str, str]) -> G:

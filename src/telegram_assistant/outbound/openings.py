@@ -120,6 +120,7 @@ def own_servers(settings: Settings) -> Iterator[Server]:
         database.system_url,
         database.ingest_url,
         database.admin_url,
+        database.direct_url,
         settings.redis.url,
     )
     urls = [url.get_secret_value() for url in secret_urls if url is not None]
@@ -156,9 +157,12 @@ def _role_ports(http: HttpSettings) -> list[int]:
         http.api_port,
         http.ingest_operations_port,
         http.worker_operations_port,
-        http.api_operations_port,
     )
-    return [port for port in ports if port]
+    first = http.api_operations_port
+    return [
+        *(port for port in ports if port),
+        *(range(first, first + http.api_processes) if first else ()),
+    ]
 
 
 def _servers_of(url: str) -> Iterator[Server]:

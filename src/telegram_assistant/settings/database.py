@@ -31,7 +31,7 @@ class DatabaseSettings(SettingsGroup):
     url: PostgresUrl = variable(
         "DATABASE_URL",
         help="PostgreSQL, for API requests. The login must not be a superuser and must not own tables. "
-        "Connect directly, or through a pooler in session mode.",
+        "Connect directly, or through a pooler; if that pools by transaction, set DATABASE_DIRECT_URL, too.",
     )
     system_url: PostgresUrl | None = variable(
         "DATABASE_SYSTEM_URL",
@@ -50,6 +50,14 @@ class DatabaseSettings(SettingsGroup):
         None,
         help="The same database with a login that may create roles and tables. Only `tga migrate` uses it. "
         "Empty: DATABASE_URL.",
+    )
+    direct_url: PostgresUrl | None = variable(
+        "DATABASE_DIRECT_URL",
+        None,
+        help="The same database without the pooler, with the login of DATABASE_URL. "
+        "For what a pooler in transaction mode cannot carry: "
+        "one connection per process that waits for new posts (LISTEN), "
+        "and `tga migrate` if DATABASE_ADMIN_URL is empty. Empty: DATABASE_URL.",
     )
     data_folder: Path | None = variable(
         "DATABASE_DATA_DIR",
@@ -74,6 +82,16 @@ class DatabaseSettings(SettingsGroup):
             DatabaseLogin.SYSTEM: system_url,
             DatabaseLogin.INGEST: self.ingest_url or system_url,
         }[login]
+
+    @property
+    def session_url(self) -> SecretStr:
+        """The URL of a connection that keeps its server process from statement to statement."""
+        return self.direct_url or self.url
+
+    @property
+    def migration_url(self) -> SecretStr:
+        """The URL for `tga migrate`, which needs a session for its lock."""
+        return self.admin_url or self.session_url
 
     def name_of(self, login: DatabaseLogin) -> str:
         """Returns the database user of this login."""

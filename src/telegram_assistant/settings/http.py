@@ -44,6 +44,14 @@ class HttpSettings(SettingsGroup):
     ingest_port: Port = variable("INGEST_PORT", 8011, help="TCP port of the ingest role.")
     worker_port: Port = variable("WORKER_PORT", 8012, help="TCP port of the worker role.")
     api_port: Port = variable("API_PORT", 8000, help="TCP port of the api role.")
+    api_processes: int = variable(
+        "API_PROCESSES",
+        1,
+        help="Number of processes of the api role, which share API_PORT. Each uses one CPU at most, "
+        "and opens connections of its own. More than one need SECRET_KEY, and no embedded vectors.",
+        ge=1,
+        le=64,
+    )
     operator_key: SecretStr = variable(
         "OPERATOR_KEY",
         SecretStr(""),
@@ -98,7 +106,7 @@ class HttpSettings(SettingsGroup):
         "API_OPERATIONS_PORT",
         None,
         help="TCP port for health details and metrics of the api role, so that API_PORT can be public. "
-        "Empty: API_PORT.",
+        "Further processes of API_PROCESSES use the ports above it. Empty: API_PORT.",
     )
 
 

@@ -26,7 +26,7 @@ from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels, 
 from tests.stores.postgres.list_cases import LIST_METHODS, list_channels
 from tests.stores.postgres.login_cases import LOGIN_METHODS, open_logins
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
-from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
+from tests.stores.postgres.people_cases import PEOPLE_METHODS, await_news, invite_people
 from tests.stores.postgres.story_cases import STORY_METHODS, channels_of, tell_story
 from tests.stores.postgres.watch_cases import WATCH_METHODS, watch_channels
 
@@ -335,6 +335,7 @@ async def prepare(admin: Admin, world: World) -> None:
         await settle_in(admin, tenant_id, own)
         await join_channels(admin, tenant_id, own)
         await invite_people(admin, tenant_id, own)
+        await await_news(admin, tenant_id, own)
         await open_logins(admin, tenant_id, own)
         await watch_channels(admin, tenant_id, own)
         await list_channels(admin, tenant_id, own)

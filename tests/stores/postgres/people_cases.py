@@ -111,11 +111,10 @@ async def _saved_searches_delete(stores: TenantStores, world: World) -> set[Chan
     }
 
 
-async def _followed_newest_state(stores: TenantStores, world: World) -> set[ChannelId]:
-    """The sum of what is newest in the tenant's own channels."""
-    channels = await stores.followed.channels()
-    assert await stores.followed.newest_state() == sum(channel.newest_message_id or 0 for channel in channels)
-    return {channel.channel_id for channel in channels if channel.channel_id in world.channels}
+async def _news_state(stores: TenantStores, world: World) -> set[ChannelId]:
+    """`await_news` has made the sum of a tenant's channels its counter."""
+    state = await stores.news.state()
+    return next((channels for channels in (world.of_a, world.of_b) if sum(channels) == state), set())
 
 
 PEOPLE_METHODS: dict[str, Case] = {
@@ -129,8 +128,17 @@ PEOPLE_METHODS: dict[str, Case] = {
     "saved_searches.all": _saved_searches_all,
     "saved_searches.save": _saved_searches_save,
     "saved_searches.delete": _saved_searches_delete,
-    "followed.newest_state": _followed_newest_state,
+    "news.state": _news_state,
 }
+
+
+async def await_news(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
+    """The counter of the tenant's new posts is the sum of its channels."""
+    await admin.execute(
+        "INSERT INTO tenant_news (tenant_id, arrivals, awaited_until) VALUES ($1, $2, 'infinity')",
+        tenant_id,
+        sum(own),
+    )
 
 
 async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:

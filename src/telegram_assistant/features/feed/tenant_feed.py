@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.posts.links import link_to
-from telegram_assistant.stores.postgres.channels.channels import Followed
+from telegram_assistant.stores.postgres.feed.news import News
 from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor, cursor_of
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -52,6 +52,6 @@ async def load_page(stored_posts: Sequence[StoredPost], *, stores: TenantStores,
     return FeedPage(posts, cursor_of(page[-1]) if len(stored_posts) > limit else None)
 
 
-async def newest_state(*, followed: Followed) -> int:
+async def news_state(*, news: News) -> int:
     """A number that changes when a followed channel gets a new post."""
-    return await followed.newest_state()
+    return await news.state()

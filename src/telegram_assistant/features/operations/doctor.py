@@ -11,7 +11,7 @@ from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.tenants.access import weakness_of_secret
-from telegram_assistant.features.operations import outbound_check, sandbox_check
+from telegram_assistant.features.operations import api_processes, outbound_check, sandbox_check
 from telegram_assistant.features.operations.readiness import (
     CheckedRole,
     Expectations,
@@ -137,6 +137,7 @@ def examine_settings(settings: Settings) -> list[Finding]:
         examine_secret_key(settings),
         examine_pages(settings),
         *outbound_check.examine(settings),
+        *api_processes.examine(settings),
     ]
 
 

@@ -22,14 +22,11 @@ DISK_FULL = Reason("postgres_disk_full", "the disk of PostgreSQL is full: nothin
 MAX_STATEMENTS = 300
 """Kept prepared on each connection: more than all pages have, which are 110."""
 
-SESSION = {
-    "application_name": "telegram-assistant",
-    "jit": "off",
-    # Every statement is written for one plan. Planning it again for each parameter costs more than it gains
-    # over 16 partitions; the one query that needs a custom plan sets that itself.
-    "plan_cache_mode": "force_generic_plan",
-    "timezone": "UTC",
-}
+# A pooler in transaction mode hands both of these on; it would refuse others.
+SESSION = {"application_name": "telegram-assistant", "timezone": "UTC"}
+# Every statement is written for one plan. Planning it again for each parameter costs more than it gains over
+# 16 partitions; the one query that needs a custom plan sets that itself.
+PLANNING = "SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan"
 
 OUTAGES = (
     OSError,
@@ -95,11 +92,14 @@ async def _nothing_to_reset(_connection: object) -> None:
 
 
 class Transactions:
-    """Opens short transactions in one role. Only stores hold one."""
+    """Opens short transactions in one role. Only stores hold one.
+
+    Nothing is set for longer than a transaction, so the next one may run in another process of the server.
+    """
 
     def __init__(self, pool: Pool, opening: str) -> None:
         self._pool = pool
-        self._opening = opening
+        self._opening = f"BEGIN; {PLANNING}; {opening}"
 
     def begin(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction that commits at the end of the block, or rolls back if the block raises."""
@@ -113,14 +113,14 @@ class ApiTransactions(Transactions):
     """
 
     def __init__(self, pool: Pool) -> None:
-        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_api")
+        super().__init__(pool, "SET LOCAL ROLE tga_api")
 
 
 class IngestTransactions(Transactions):
     """Transactions as tga_ingest: all rights of tga_system, and the sessions of accounts."""
 
     def __init__(self, pool: Pool) -> None:
-        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_ingest")
+        super().__init__(pool, "SET LOCAL ROLE tga_ingest")
 
 
 class SystemTransactions(Transactions):
@@ -133,8 +133,7 @@ class SystemTransactions(Transactions):
     def __init__(self, pool: Pool, *, is_repeatable: bool = False) -> None:
         super().__init__(
             pool,
-            "BEGIN; SET LOCAL ROLE tga_system"
-            + ("; SET LOCAL synchronous_commit = off" if is_repeatable else ""),
+            "SET LOCAL ROLE tga_system" + ("; SET LOCAL synchronous_commit = off" if is_repeatable else ""),
         )
 
 
@@ -146,9 +145,7 @@ class TenantTransactions(Transactions):
 
     def __init__(self, pool: Pool, tenant_id: TenantId, *, actor_id: UserId | None = None) -> None:
         by = "" if actor_id is None else f"; SET LOCAL app.actor_id = '{int(actor_id)}'"
-        super().__init__(
-            pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'{by}"
-        )
+        super().__init__(pool, f"SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'{by}")
 
 
 class PersonTransactions(Transactions):
@@ -158,7 +155,7 @@ class PersonTransactions(Transactions):
         tenant, person = int(tenant_id), int(user_id)
         super().__init__(
             pool,
-            f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{tenant}'; "
+            f"SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{tenant}'; "
             f"SET LOCAL app.user_id = '{person}'",
         )
 

@@ -52,11 +52,11 @@ GRANT USAGE ON SCHEMA public TO tga_system, tga_tenant, tga_api;
 
 async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) -> Schema:
     """Brings the database up to this release; `tell` gets one sentence per step."""
-    admin_url = (settings.admin_url or settings.url).get_secret_value()
+    admin_url = settings.migration_url.get_secret_value()
     try:
         connection = await asyncpg.connect(admin_url, timeout=10)
     except (OSError, asyncpg.PostgresError) as error:
-        location = location_of(settings.admin_url or settings.url)
+        location = location_of(settings.migration_url)
         raise CannotStart(
             Reason(
                 "postgres_unusable",

@@ -46,6 +46,7 @@ from telegram_assistant.stores.postgres.database import (
 from telegram_assistant.stores.postgres.digests.digests import DigestPlans, PersonDigests
 from telegram_assistant.stores.postgres.digests.interests import InterestUpkeep, PersonInterests
 from telegram_assistant.stores.postgres.feed.choices import PersonChoices
+from telegram_assistant.stores.postgres.feed.news import News
 from telegram_assistant.stores.postgres.feed.person_feed import Reading
 from telegram_assistant.stores.postgres.feed.read_ledger import ReadLedger
 from telegram_assistant.stores.postgres.feed.tenant_feed import Feed
@@ -228,6 +229,7 @@ class TenantStores:
     """For work on behalf of one tenant; they see what that tenant subscribes to."""
 
     feed: Feed
+    news: News
     post_details: PostDetails
     followed: Followed
     requests: ChannelRequests

@@ -6,6 +6,7 @@ import pytest
 from telegram_assistant.domain.operations.diagnosis import Severity, clock_skew
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.operations.diagnostics import examine
+from tests.conftest import unique_name
 
 
 async def bad_subjects(environ: dict[str, str]) -> dict[str, str]:
@@ -35,7 +36,7 @@ async def test_a_superuser_is_too_strong_for_the_running_program(
 async def test_a_login_that_row_level_security_does_not_bind_is_found(
     database: dict[str, str], worker: str, attribute: str
 ) -> None:
-    login = f"strong_{worker}"
+    login = unique_name(f"strong_{worker}")
     admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
     try:
         await admin.execute(f"DROP ROLE IF EXISTS {login}")
@@ -70,7 +71,7 @@ async def test_a_login_that_can_do_more_than_it_should_is_red(
     variable, own = (
         ("DATABASE_URL", "tga_api, tga_tenant") if login == "API" else ("DATABASE_SYSTEM_URL", "tga_system")
     )
-    name = f"wide_{worker}"
+    name = unique_name(f"wide_{worker}")
     admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
     try:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
@@ -88,7 +89,7 @@ async def test_a_login_that_can_do_more_than_it_should_is_red(
 async def test_one_login_for_everything_is_told_what_it_costs_and_that_of_requests_what_it_cannot(
     database: dict[str, str], worker: str
 ) -> None:
-    name = f"alone_{worker}"
+    name = unique_name(f"alone_{worker}")
     alone = {
         "DATABASE_URL": database["DATABASE_URL"].replace("tga:tga@", f"{name}:x@"),
         "DATABASE_SYSTEM_URL": "",

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from telegram_assistant.api.processes import FurtherProcess
 from telegram_assistant.cli.environment import refuse, settings_or_exit
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.roles import ROLES, RoleName, run_roles
@@ -22,6 +23,8 @@ def run(
     roles: Annotated[
         str, typer.Option(help="Roles to run, separated by commas.", autocompletion=lambda: list(RoleName))
     ] = ",".join(RoleName),
+    process: Annotated[int, typer.Option(hidden=True)] = 1,
+    listener: Annotated[int, typer.Option(hidden=True)] = 0,
 ) -> None:
     """Run one or more roles until stopped. On SIGTERM, running work has SHUTDOWN_GRACE_SECONDS to finish."""
     names = _role_names(roles)
@@ -30,6 +33,7 @@ def run(
     settings = settings_or_exit()
     configure_logging(settings.telemetry)
     try:
-        asyncio.run(run_roles(settings, [role for role in ROLES if role.name in names]))
+        further = FurtherProcess(process, listener) if process > 1 else None
+        asyncio.run(run_roles(settings, [role for role in ROLES if role.name in names], further=further))
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error

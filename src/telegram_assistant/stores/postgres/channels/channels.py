@@ -271,15 +271,6 @@ class Followed:
         )
         return {channel.username.lower(): channel for channel in channels if channel.username}
 
-    async def newest_state(self) -> int:
-        """A number that changes when a followed channel gets a new post."""
-        async with self._transactions.begin() as connection:
-            state: int = await connection.fetchval(
-                "SELECT coalesce(sum(c.newest_message_id), 0)::bigint FROM subscriptions s "
-                "JOIN channels c USING (channel_id) WHERE s.active"
-            )
-        return state
-
     async def poll(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
         """Makes a followed channel due now for one of the tenant's own accounts. Returns False if none is
         running.

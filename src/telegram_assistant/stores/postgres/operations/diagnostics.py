@@ -1,6 +1,5 @@
 """Checks of `tga doctor` on PostgreSQL."""
 
-import asyncio
 from datetime import UTC, datetime
 
 import asyncpg
@@ -18,11 +17,11 @@ from telegram_assistant.stores.postgres.database_logins import (
     may_take,
     roles_by_user,
 )
+from telegram_assistant.stores.postgres.operations.pooling import examine_pooling
 from telegram_assistant.stores.postgres.schema import Connection, load_schema
 
 OLDEST_VERSION = 15
 SUBJECT = "postgres"
-NOTIFY_TIMEOUT_SECONDS = 3.0
 UNIQUE_POSTS = """
 SELECT EXISTS (
     SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass('posts') AND i.indisunique AND i.indisvalid
@@ -40,6 +39,8 @@ MAY = {
     ),
 }
 MIGRATE = Reason("migrate_now", "run `tga migrate`")
+POOLER_REFUSALS = ("authentication failed", "no such user")
+"""Words of PgBouncer, which has no code of its own for a wrong login."""
 
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
@@ -105,7 +106,7 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
         findings.append(
             ok(f"{SUBJECT} size", Reason("database_size", "the database takes {size}", size=size_text))
         )
-        findings += await _notifications(connection)
+        findings += await examine_pooling(settings)
         findings += clock_skew(SUBJECT, (server_time - asked_at).total_seconds())
         return findings
     finally:
@@ -211,17 +212,7 @@ async def _connect(
     try:
         return await asyncpg.connect(url.get_secret_value(), timeout=5, command_timeout=5)
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
-        remedy = Reason(
-            "correct_login",
-            "correct user and password in {variable}; `tga migrate` creates the login when "
-            "DATABASE_ADMIN_URL is set",
-            variable=login.variable,
-        )
-        return bad(
-            subject,
-            Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=location),
-            remedy=remedy,
-        )
+        return _login_refused(subject, location, login)
     except asyncpg.InvalidCatalogNameError:
         reason = Reason("no_such_database", "there is no such database at {where}", where=location)
         return bad(
@@ -232,6 +223,10 @@ async def _connect(
             ),
         )
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        if isinstance(error, asyncpg.ProtocolViolationError) and any(
+            words in str(error) for words in POOLER_REFUSALS
+        ):
+            return _login_refused(subject, location, login)
         reason = Reason(
             "postgres_at_silent",
             "PostgreSQL at {where} does not answer ({error})",
@@ -245,6 +240,19 @@ async def _connect(
                 "start_postgres", "start PostgreSQL, or correct {variable}", variable=login.variable
             ),
         )
+
+
+def _login_refused(subject: str, location: str, login: DatabaseLogin) -> Finding:
+    return bad(
+        subject,
+        Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=location),
+        remedy=Reason(
+            "correct_login",
+            "correct user and password in {variable}; `tga migrate` creates the login when "
+            "DATABASE_ADMIN_URL is set",
+            variable=login.variable,
+        ),
+    )
 
 
 async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin) -> list[Finding]:
@@ -313,34 +321,6 @@ async def _newer_schema(connection: Connection, wanted_roles: frozenset[str]) ->
         "run the release that migrated it; this one works meanwhile but migrates nothing",
     )
     return [warning(f"{SUBJECT} schema", schema.place, remedy=remedy)]
-
-
-async def _notifications(connection: Connection) -> list[Finding]:
-    """Checks LISTEN and NOTIFY: a transaction-pooling proxy accepts LISTEN and delivers nothing."""
-    received_event = asyncio.Event()
-
-    def receive(*_: object) -> None:
-        received_event.set()
-
-    await connection.add_listener("tga_doctor", receive)
-    try:
-        await connection.execute("NOTIFY tga_doctor")
-        async with asyncio.timeout(NOTIFY_TIMEOUT_SECONDS):
-            await received_event.wait()
-    except TimeoutError:
-        remedy = Reason(
-            "use_direct_port", "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)"
-        )
-        return [
-            bad(
-                f"{SUBJECT} notifications",
-                Reason("no_notifications", "LISTEN does not work over this connection"),
-                remedy=remedy,
-            )
-        ]
-    finally:
-        await connection.remove_listener("tga_doctor", receive)
-    return []
 
 
 async def has_unique_posts(settings: DatabaseSettings) -> bool | None:

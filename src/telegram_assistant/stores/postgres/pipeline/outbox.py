@@ -10,6 +10,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostGrouped
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.feed.news import count_arrivals
 from telegram_assistant.stores.postgres.pipeline.notices import AGAIN_ALL as NOTICES_AGAIN_ALL
 from telegram_assistant.stores.postgres.pipeline.notices import AGAIN_RECENT as NOTICES_AGAIN_RECENT
 from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
@@ -129,6 +130,8 @@ class Outbox:
                         for row in rows
                     ]
                 )
+            if new_in := {row["channel_id"] for row in rows if row["revision"] == 1 and lane is Lane.LIVE}:
+                await count_arrivals(connection, new_in)
         return len(rows)
 
     async def mark_finished(

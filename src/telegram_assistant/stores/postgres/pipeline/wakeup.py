@@ -71,7 +71,7 @@ class Wakeup:
 async def open_wakeup(settings: DatabaseSettings) -> AsyncIterator[Wakeup]:
     """A wakeup that is connected until the block ends."""
     wakeup = Wakeup()
-    task = asyncio.create_task(wakeup.carry(settings.url.get_secret_value()))
+    task = asyncio.create_task(wakeup.carry(settings.session_url.get_secret_value()))
     try:
         yield wakeup
     finally:

@@ -5,7 +5,7 @@ from functools import partial
 from starlette.responses import Response
 
 from telegram_assistant.features.feed.person_feed import count_new_posts
-from telegram_assistant.features.feed.tenant_feed import newest_state
+from telegram_assistant.features.feed.tenant_feed import news_state
 from telegram_assistant.features.people.people import find_session
 from telegram_assistant.stores.postgres.feed.person_feed import MAX_NEW, ReadingScope
 from telegram_assistant.translation import translator
@@ -33,7 +33,7 @@ async def listen(hub: LiveHub, view: TenantView) -> Response:
 
 
 async def _state(view: TenantView) -> int:
-    return await newest_state(followed=view.stores.followed)
+    return await news_state(news=view.stores.news)
 
 
 def _sentence(new_count: int, view: TenantView) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from telegram_assistant.summaries.copied_order import has_same_order
+from telegram_assistant.summaries.copied_order import has_few_own_forms, has_same_order
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,9 @@ def test_words_put_between_the_same_words_make_no_other_wording(text: str, other
 )
 def test_another_order_and_other_forms_are_words_of_ones_own(text: str, other: str) -> None:
     assert not has_same_order(text, other)
+
+
+def test_a_short_line_in_the_same_forms_is_copied_and_in_other_forms_it_is_not() -> None:
+    line = "Хозяину грозит до двух лет тюрьмы."
+    assert has_few_own_forms(line, "Белову же грозит до двух лет тюрьмы.")
+    assert not has_few_own_forms(line, "За это сажают на два года.")

@@ -3,7 +3,7 @@
 import pytest
 
 from telegram_assistant.language.parsed_text import parse_text
-from telegram_assistant.summaries.details import Certainty, certainty_of, says_details
+from telegram_assistant.summaries.details import Certainty, certainty_of, says_as_surely, says_details
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,11 @@ def test_a_sentence_reports_or_says_that_something_may_or_shall_happen(
     text: str, certainty: set[Certainty]
 ) -> None:
     assert certainty_of(parse_text(text)) == certainty
+
+
+def test_a_headline_needs_the_same_certainty_and_is_no_title_of_a_table() -> None:
+    headline, title = parse_text("Мост в Ольхове закроют"), parse_text("Курсы валют на 9 декабря")
+    assert says_as_surely(headline, "Мост в Ольхове закрыли из-за трещины.")
+    assert not says_as_surely(headline, "Мост в Ольхове могут закрыть из-за трещины.")
+    assert not says_as_surely(title, "Вот курсы валют на 9 декабря.")
+    assert says_as_surely(parse_text("Пожар на складе в Ольхове"), "Склад горит в Ольхове.")

@@ -3,7 +3,7 @@
 import pytest
 
 from telegram_assistant.language.parsed_text import parse_text
-from telegram_assistant.summaries.leads import opens_alike, retells, tells_headline
+from telegram_assistant.summaries.leads import adds_nothing_to, opens_alike, retells, tells_headline
 from telegram_assistant.summaries.summary import summarise
 from tests.summaries.test_summary import post
 
@@ -109,3 +109,9 @@ def test_the_first_sentence_of_another_post_is_another_headline_unless_it_has_a_
     headline = parse_text("Мэр Ольхова Белов заявил, что не уйдёт до выборов")
     assert opens_alike(parse_text("Мэр Ольхова Белов заявил, что полномочий не сложит."), headline)
     assert not opens_alike(parse_text("Мэр Ольхова Белов заявил, что останется ещё на 40 дней."), headline)
+
+
+def test_most_words_of_a_short_headline_add_nothing_to_it_without_a_number() -> None:
+    headline = parse_text("Белов извинился перед Северовой после выхода книги")
+    assert adds_nothing_to(parse_text("Белов ещё раз извинился перед Северовой через газеты."), headline)
+    assert not adds_nothing_to(parse_text("Белов извинился перед Северовой через 9 газет."), headline)

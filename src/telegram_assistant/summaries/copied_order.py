@@ -19,6 +19,7 @@ SAME_FORMS, MIN_FORMS = 0.8, 4
 """The same of words beside names in the same grammatical form, where fewer are copied."""
 TAGGED_FORMS, MIN_TAGGED_FORMS = 0.6, 3
 """The same where a sentence ends with its source: «… — Reuters» is somebody's headline."""
+LINE_FORMS, MIN_LINE_FORMS = 0.75, 3
 MIN_PHRASE = 3
 _SOURCE_TAG = re.compile(r"[,.]?\s+[—–-]\s*[«\"“]?[A-ZА-ЯЁ][\w-]*(?: [A-ZА-ЯЁ][\w-]*){0,2}[»\"”]?[.!]?$")
 """A name behind a dash at the end."""
@@ -38,6 +39,14 @@ def has_same_order(text: str, other_text: str) -> bool:
             and _has_row(content, other_content, MIN_WORDS, SAME_ORDER, is_same)
         )
     )
+
+
+def has_few_own_forms(text: str, other_text: str) -> bool:
+    """Whether nearly all words of the shorter sentence, names too, stand in the other in the same form and
+    order: for a line beside the headline, which would be told in other words if it were retold.
+    """
+    content, other_content = parse_text(text).content, parse_text(other_text).content
+    return _has_row(content, other_content, MIN_LINE_FORMS, LINE_FORMS, _has_same_form)
 
 
 def is_contained(text: str, other_text: str) -> bool:
@@ -68,7 +77,8 @@ def _without_tag(text: str) -> str:
 
 
 def _has_same_form(word: ParsedWord, other: ParsedWord) -> bool:
-    return word.folded == other.folded
+    is_name = word.is_capitalised and other.is_capitalised
+    return word.folded == other.folded or (is_name and is_same(word, other))
 
 
 def _common_length(

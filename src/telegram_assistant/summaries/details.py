@@ -23,12 +23,12 @@ from telegram_assistant.language.speakers import has_speech, outside_quotes
 from telegram_assistant.summaries.disputes import words_around
 from telegram_assistant.summaries.fragments import states_something
 
-MIN_SHARE, MIN_SHARE_OF_COUNT = 0.65, 0.25
+MIN_SHARE, MIN_SHARE_OF_COUNT = 0.65, 0.5
 """The share of a line's words, names and sources aside, that stand together in a post which says it; of a
 line with numbers, which the passage must have, fewer.
 """
-MIN_CORE = 0.5
-"""Of all words of the line; one sentence of the passage has more."""
+MIN_CORE = 0.6
+"""The share of all words of the line that one sentence of the passage has."""
 PASSAGE = 2
 """Sentences that stand together; the first sentence of a post belongs to each of its passages."""
 ROOT_LETTERS = 5
@@ -39,8 +39,8 @@ may might could possibly probably perhaps allegedly reportedly apparently likely
 """
 _INTENDED_WORDS = """
 планировать запланировать планироваться намеренный намерен намереваться собираться хотеть захотеть готовиться
-предлагать предложить рассматривать обсуждать
-plan intend want propose consider aim
+готовый предлагать предложить рассматривать обсуждать
+plan intend want propose consider aim ready willing
 """
 _FUTURE = frozenset({"will", "won't", "shall"})
 
@@ -72,10 +72,11 @@ def says_details(line: ParsedText, text: str) -> bool:
 
 def says_as_surely(line: ParsedText, text: str) -> bool:
     """Whether the nearest sentence of a text calls it as possible or wanted as the line does. A headline may
-    tell in the present or future tense what happened.
+    tell in the present or future tense what happened; one with a date and no predicate is a table's title.
     """
     sentences = parse_sentences(text)
-    if not sentences:
+    is_title = any(map(str.isdigit, line.text)) and not states_something(line)
+    if is_title or not sentences:
         return False
     nearest = max(sentences, key=lambda sentence: _count_known(sentence, line.content))
     return certainty_of(line) - _TENSE == certainty_of(nearest) - _TENSE
@@ -97,7 +98,7 @@ def _says(line: ParsedText, sentences: Sequence[ParsedText], places: range) -> b
     return (
         sum(known) >= MIN_SHARE * len(words)
         and all(first or second for first, second in pairwise(known))
-        and _count_known(core, line.content) > MIN_CORE * len(line.content)
+        and _count_known(core, line.content) >= MIN_CORE * len(line.content)
         and not _only_quotes(line, words, core)
     )
 

@@ -127,6 +127,16 @@ def tells_headline(sentence: ParsedText, headline: ParsedText) -> bool:
     return shared >= max(MIN_TOLD, TOLD_SHARE * min(len(statement.content), len(sentence.content)))
 
 
+def adds_nothing_to(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether nobody needs it right behind the headline: it tells the headline, or has most words of a short
+    one and no number of its own.
+    """
+    if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):
+        return tells_headline(sentence, headline)
+    shared, words = count_shared(sentence, headline)
+    return tells_headline(sentence, headline) or shared >= max(MIN_RETOLD, SAME_SHARE * words)
+
+
 def opens_alike(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether the first sentence of a post is another headline of the same news."""
     if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):

@@ -202,7 +202,7 @@ def _best_headline(story: _Story) -> CitedSentence | None:
         parsed = parse_text(post.headline)
         if post.headline and is_clear_headline(parsed) and not _is_doubtful(parsed, story):
             supporters = find_supporters(post.headline, post, story.posts, is_headline=True)
-            cited = cite_posts(post.headline, supporters)
+            cited = cite_posts(post.headline, supporters, is_headline=True)
             rank = (-cited.wordings, -len(cited.posts), place)
             if best is None or rank < best[0]:
                 best = rank, cited
@@ -212,7 +212,8 @@ def _best_headline(story: _Story) -> CitedSentence | None:
 def _central_sentence(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
     if candidates:
         new_candidates = [candidate for candidate in candidates if not tells_before(candidate.text)]
-        return _most_central(story, new_candidates or candidates, parse_text("")).cited
+        central = _most_central(story, new_candidates or candidates, parse_text(""))
+        return cite_posts(central.text, central.supporters, is_headline=True)
     first = story.posts[0]
     return cite_posts(first.headline or first.sentences[0], (first,))
 

@@ -11,7 +11,7 @@ from telegram_assistant.language.evidence import shared_words
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import ParsedText, parse_sentences, parse_text
 from telegram_assistant.summaries.cleaning import CleanPost
-from telegram_assistant.summaries.copied_order import has_same_order, is_contained
+from telegram_assistant.summaries.copied_order import has_few_own_forms, has_same_order, is_contained
 from telegram_assistant.summaries.details import says_as_surely, says_details
 from telegram_assistant.summaries.disputes import words_around
 from telegram_assistant.summaries.sources import common_source
@@ -84,13 +84,13 @@ def _supports(sentence: ParsedText, post: CleanPost) -> bool:
     return check_sentence(sentence.text, [cited]).verdict is Verdict.SUPPORTED
 
 
-def cite_posts(text: str, supporters: Sequence[CleanPost]) -> CitedSentence:
+def cite_posts(text: str, supporters: Sequence[CleanPost], *, is_headline: bool = False) -> CitedSentence:
+    """The sentence with its posts. Headlines have few words, so those of several posts may be alike."""
     posts = {post.post.post_id: post for post in supporters}
     wordings = _wordings_of(supporters)
     if len(set(wordings.values())) > 1:
-        wordings = _join_copied(
-            wordings, {post_id: _candidates(text, post) for post_id, post in posts.items()}
-        )
+        sentences = {post_id: _candidates(text, post) for post_id, post in posts.items()}
+        wordings = _join_copied(wordings, sentences, is_headline=is_headline)
     count = Voices(wordings, _owners_of(supporters)).count(posts)
     first_posts = {wording: post_id for post_id, wording in reversed(wordings.items())}
     source = (
@@ -113,12 +113,15 @@ def _owners_of(posts: Iterable[CleanPost]) -> dict[ChannelId, ChannelId]:
 
 
 def _join_copied(
-    wordings: Mapping[PostId, PostId], sentences: Mapping[PostId, tuple[str, str]]
+    wordings: Mapping[PostId, PostId], sentences: Mapping[PostId, tuple[str, str]], *, is_headline: bool
 ) -> dict[PostId, PostId]:
     """The wordings of a line: posts have one if they say it in nearly the same words, or begin so."""
     joined = dict(wordings)
     for (post, post_sentences), (other, other_sentences) in combinations(sentences.items(), 2):
-        if joined[post] != joined[other] and any(map(_is_copied, post_sentences, other_sentences)):
+        if joined[post] != joined[other] and (
+            any(map(_is_copied, post_sentences, other_sentences))
+            or (not is_headline and has_few_own_forms(post_sentences[0], other_sentences[0]))
+        ):
             replaced_wording = joined[other]
             joined = {
                 member: joined[post] if wording == replaced_wording else wording

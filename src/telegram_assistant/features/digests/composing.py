@@ -35,7 +35,7 @@ from telegram_assistant.language.numbers import numbers_in
 from telegram_assistant.language.parsed_text import parse_text
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.summaries.leads import tells_headline
+from telegram_assistant.summaries.leads import adds_nothing_to
 from telegram_assistant.summaries.same_events import tell_same_event
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
@@ -343,7 +343,7 @@ def _entry(
     headline = news or summary.headline.text
     title = parse_text(headline)
     adding_sentences = [
-        sentence for sentence in sentences if not tells_headline(parse_text(sentence.text), title)
+        sentence for sentence in sentences if not adds_nothing_to(parse_text(sentence.text), title)
     ]
     return DigestStory(
         novelty,

@@ -1,4 +1,4 @@
-"""Digests tell one event once, and no sentence repeats the headline above it."""
+"""No sentence of a digest repeats the headline above it."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,16 +12,6 @@ from telegram_assistant.stores.postgres.stores import SystemStores, tenant_store
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post, make_tenant
 from testkit.stories import store_story
 from tests.conftest import Admin
-
-SUNK = (
-    "Катер с туристами затонул у Кривой косы\n\nСпасатели подняли из воды 12 пассажиров катера.",
-    "У Кривой косы затонул катер\n\nСпасатели подняли из воды пассажиров, туристов было 12.",
-)
-AGAIN = (
-    "Прогулочный катер у Кривой косы пошёл ко дну\n\nСпасатели подняли туристов из воды за 9 минут.",
-    "Туристов с катера у Кривой косы подняли из воды\n\nСпасатели успели за 9 минут.",
-)
-BUDGET = ("Мэр Туманска подписал бюджет на школы и дороги.", "В Туманске подписан бюджет: школы и дороги.")
 
 
 async def compose_stories(
@@ -48,14 +38,6 @@ async def compose_stories(
         now=now + timedelta(minutes=1),
         language="ru",
     )
-
-
-async def test_two_stories_of_one_event_are_one_entry_with_the_posts_of_both(
-    system: SystemStores, pool: Pool, admin: Admin
-) -> None:
-    digest = await compose_stories(system, pool, admin, SUNK, AGAIN, BUDGET)
-    assert sorted(len(story.posts) for story in digest.stories) == [2, 4]
-    assert digest.beyond == 1
 
 
 async def test_no_sentence_behind_a_headline_tells_it_again(

@@ -36,7 +36,6 @@ from telegram_assistant.language.parsed_text import parse_text
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.leads import adds_nothing_to
-from telegram_assistant.summaries.same_events import tell_same_event
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
 MIN_WORDINGS = 2
@@ -94,9 +93,6 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
             )
         ) is None:
             unchanged_count += 1
-        elif (place := _find_same_event(chosen_story, chosen_stories)) is not None:
-            chosen_stories[place] = chosen_stories[place].with_posts_of(chosen_story)
-            beyond_count += 1
         else:
             chosen_stories.append(
                 replace(chosen_story, entry=replace(chosen_story.entry, interests=touch.topics))
@@ -140,25 +136,6 @@ class _ChosenStory:
     summary: StorySummary
     earlier_text: str = ""
     """The sentences of earlier digests about the story."""
-
-    def with_posts_of(self, other: "_ChosenStory") -> "_ChosenStory":
-        """The same entry, which stands for the posts of another story, too: no later digest tells them."""
-        return replace(self, entry=replace(self.entry, posts=(*self.entry.posts, *other.entry.posts)))
-
-
-def _find_same_event(chosen_story: _ChosenStory, earlier_stories: Sequence[_ChosenStory]) -> int | None:
-    """The place of an earlier new story that tells the event of this one, although they were not grouped."""
-    if chosen_story.entry.novelty is not Novelty.NEW:
-        return None
-    return next(
-        (
-            place
-            for place, story in enumerate(earlier_stories)
-            if story.entry.novelty is Novelty.NEW
-            and tell_same_event(chosen_story.entry.text, story.entry.text)
-        ),
-        None,
-    )
 
 
 def _choose_story(

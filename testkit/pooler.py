@@ -21,7 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-CHECKOUT = Path(__file__).parent.parent
+from testkit.checkouts import CHECKOUT
+from testkit.engines import free_port
+
 EXAMPLE = CHECKOUT / "deploy/pgbouncer/pgbouncer.ini"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "telegram-assistant/pooler"
 LOOPBACK = "127.0.0.1"
@@ -49,7 +51,7 @@ def pooler(
     command = find_pgbouncer()
     if command is None:
         sys.exit("there is no PgBouncer: scripts/pooler fetches it, or set PGBOUNCER to its path")
-    folder, port = Path(tempfile.mkdtemp(prefix="tga-pooler-")), _free_port()
+    folder, port = Path(tempfile.mkdtemp(prefix="tga-pooler-")), free_port()
     try:
         own = {"listen_port": str(port), "default_pool_size": str(size), **(settings or {})}
         _write_configuration(folder, environ["DATABASE_ADMIN_URL"], own)
@@ -115,11 +117,6 @@ def _wait_until_it_listens(process: "subprocess.Popen[bytes]", port: int, log: P
         else:
             return
     sys.exit(f"PgBouncer does not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def _at_port(url: str, port: int) -> str:

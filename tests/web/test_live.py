@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -12,11 +12,9 @@ import pytest
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.lane import Lane
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.streams.relay import Announcement
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.live import (
     MAX_STREAMS,
@@ -26,6 +24,7 @@ from telegram_assistant.web.live import (
     LiveStream,
 )
 from testkit.factories import make_page, make_post
+from testkit.relaying import announce_all
 from testkit.web_clients import Browser, begin_session, member_browser, open_browser, serve_web
 from tests.conftest import Admin
 from tests.web.feed.test_feed import make_followed, read_post_ids_in
@@ -56,15 +55,6 @@ async def listening(address: str, browser: Browser) -> AsyncIterator[AsyncIterat
         yield stream.aiter_lines()
 
 
-async def announce(system: SystemStores) -> None:
-    """Does the work of the relay of a worker."""
-
-    async def publish(announcements: Sequence[Announcement]) -> None: ...
-
-    while await system.outbox.announce(Lane.LIVE, publish, limit=500):
-        pass
-
-
 async def wait_for_line(lines: AsyncIterator[str], wanted: str) -> str:
     async with asyncio.timeout(SOON_SECONDS):
         async for line in lines:
@@ -86,7 +76,7 @@ async def test_a_post_that_is_landed_elsewhere_is_counted(
             posted_at=datetime.now(UTC).replace(microsecond=0),
         )
         await system.landing.land(make_page(arrived), Claim(channel_id, 0))
-        await announce(system)
+        await announce_all(system.outbox)
         assert await wait_for_line(lines, "data: 1") == "data: 1 new post"
 
 

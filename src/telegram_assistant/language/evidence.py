@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import lru_cache
 
 from telegram_assistant.language.names import key_of
 from telegram_assistant.language.parsed_text import (
@@ -15,6 +16,7 @@ from telegram_assistant.language.parsed_text import (
 from telegram_assistant.language.quantities import Quantity, quantities_in
 
 MIN_SOURCE_WORDS = 3
+ROOT_LETTERS = 5
 MAX_CHARACTERS = 4_000
 """Of each post. Longer ones, which are rare, say later what nobody cites."""
 
@@ -48,6 +50,16 @@ class Evidence:
 
 def noun_of(quantity: Quantity) -> frozenset[str]:
     return readings_of(quantity.noun) if quantity.noun else frozenset()
+
+
+def has_form_or_root(text: ParsedText, word: ParsedWord) -> bool:
+    """Whether the text has the word, in any form, or a long one of its root."""
+    return bool(word.readings & text.readings) or word.folded[:ROOT_LETTERS] in _roots_in(text)
+
+
+@lru_cache(maxsize=4_000)
+def _roots_in(text: ParsedText) -> frozenset[str]:
+    return frozenset(word.folded[:ROOT_LETTERS] for word in text.content if len(word.folded) >= ROOT_LETTERS)
 
 
 def is_same(word: ParsedWord, other: ParsedWord) -> bool:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 
+from telegram_assistant.language.evidence import has_form_or_root
 from telegram_assistant.language.names import key_of
 from telegram_assistant.language.opposites import opposites_of
 from telegram_assistant.language.parsed_text import (
@@ -31,7 +32,6 @@ MIN_CORE = 0.6
 """The share of all words of the line that one sentence of the passage has."""
 PASSAGE = 2
 """Sentences that stand together; the first sentence of a post belongs to each of its passages."""
-ROOT_LETTERS = 5
 _POSSIBLE_WORDS = """
 мочь возможно возможный вероятно вероятный якобы предположительно предположительный предварительно
 предварительный видимо похоже предполагать подозревать утверждать утверждение
@@ -126,20 +126,17 @@ def _only_quotes(line: ParsedText, words: Sequence[ParsedWord], sentence: Parsed
 
 def has_word(sentence: ParsedText, word: ParsedWord) -> bool:
     """Whether a sentence has the word in any form, one of its root, or one that means much the same."""
-    if word.readings & sentence.readings or (word.is_capitalised and key_of(word.text) in sentence.keys):
-        return True
-    roots, opposites = _roots_and_opposites(sentence)
-    return word.folded[:ROOT_LETTERS] in roots or bool(opposites_of(word.readings) & opposites)
+    return (
+        has_form_or_root(sentence, word)
+        or (word.is_capitalised and key_of(word.text) in sentence.keys)
+        or bool(opposites_of(word.readings) & _opposites_in(sentence))
+    )
 
 
 @lru_cache(maxsize=4_000)
-def _roots_and_opposites(sentence: ParsedText) -> tuple[frozenset[str], frozenset[str]]:
+def _opposites_in(sentence: ParsedText) -> frozenset[str]:
     """The opposites of its words: two words with the same opposite mean much the same."""
-    roots = (word.folded[:ROOT_LETTERS] for word in sentence.content)
-    return (
-        frozenset(root for root in roots if len(root) == ROOT_LETTERS),
-        frozenset(other for word in sentence.content for other in opposites_of(word.readings)),
-    )
+    return frozenset(other for word in sentence.content for other in opposites_of(word.readings))
 
 
 @lru_cache(maxsize=4_000)

@@ -7,10 +7,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from telegram_assistant.language.evidence import has_form_or_root
 from telegram_assistant.language.names import key_of, names_in
 from telegram_assistant.language.parsed_text import (
     ParsedText,
-    ParsedWord,
     count_shared,
     may_be_name,
     parse_text,
@@ -51,7 +51,6 @@ without a number of its own, it tells the same.
 """
 NAMED_SHARE = 0.55
 """The same where it has a new name: of its own words."""
-ROOT_LETTERS = 5
 MIN_SUM = 100_000
 """A number without a noun that is as large is a sum of money."""
 _DIGITS = re.compile(r"\d+")
@@ -113,7 +112,7 @@ def retells(sentence: ParsedText, headline: ParsedText) -> bool:
     of the headline. A new name alone says little in the headline's own words. Words of one root are equal:
     «приостановили» and «о приостановке». A source is no fact.
     """
-    if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):
+    if _has_new_number(sentence, headline):
         return False
     if _has_new_name(sentence, headline):
         return _shared_share(sentence, headline) >= NAMED_SHARE
@@ -123,7 +122,7 @@ def retells(sentence: ParsedText, headline: ParsedText) -> bool:
 def tells_headline(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether it is the headline with more words: nothing to read directly behind it."""
     statement = parse_text(_SOURCE_BEHIND.sub("", headline.text))
-    shared = sum(_is_in(word, sentence) for word in statement.content)
+    shared = _count_found(statement, sentence)
     return shared >= max(MIN_TOLD, TOLD_SHARE * min(len(statement.content), len(sentence.content)))
 
 
@@ -131,28 +130,35 @@ def adds_nothing_to(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether nobody needs it right behind the headline: it tells the headline, or has most words of a short
     one and no number of its own.
     """
-    if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):
-        return tells_headline(sentence, headline)
+    if tells_headline(sentence, headline):
+        return True
     shared, words = count_shared(sentence, headline)
-    return tells_headline(sentence, headline) or shared >= max(MIN_RETOLD, SAME_SHARE * words)
+    return shared >= max(MIN_RETOLD, SAME_SHARE * words) and not _has_new_number(sentence, headline)
 
 
 def opens_alike(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether the first sentence of a post is another headline of the same news."""
-    if _numbers_in(sentence.text) - _numbers_in(headline.text) or _has_new_digits(sentence, headline):
+    if _has_new_number(sentence, headline):
         return False
-    shared = sum(_is_in(word, headline) for word in sentence.content)
-    return shared >= max(MIN_OPENING, OPENING_SHARE * len(sentence.content))
+    return _count_found(sentence, headline) >= max(MIN_OPENING, OPENING_SHARE * len(sentence.content))
 
 
-def _has_new_digits(sentence: ParsedText, headline: ParsedText) -> bool:
-    """Whether it has a date or a time of its own, which count nothing."""
-    return bool({*_DIGITS.findall(sentence.text)} - {*_DIGITS.findall(headline.text)})
+def _has_new_number(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether it has a number of its own, or a date or a time, which count nothing."""
+    return bool(
+        _numbers_in(sentence.text) - _numbers_in(headline.text)
+        or {*_DIGITS.findall(sentence.text)} - {*_DIGITS.findall(headline.text)}
+    )
+
+
+def _count_found(text: ParsedText, other: ParsedText) -> int:
+    """How many words of a text the other has."""
+    return sum(has_form_or_root(other, word) for word in text.content)
 
 
 def _shared_share(text: ParsedText, other: ParsedText) -> float:
     """The share of the words of a text that the other has; none if they are only the subject of both."""
-    shared = sum(_is_in(word, other) for word in text.content)
+    shared = _count_found(text, other)
     return shared / len(text.content) if shared >= MIN_RETOLD else 0.0
 
 
@@ -163,7 +169,7 @@ def _new_share(sentence: ParsedText, headline: ParsedText) -> float:
         for word in words_around(sentence.text)
         if not any(quantity.start <= word.start < quantity.end for quantity in quantities)
     ]
-    return sum(not _is_in(word, headline) for word in words) / len(words) if words else 0.0
+    return sum(not has_form_or_root(headline, word) for word in words) / len(words) if words else 0.0
 
 
 def _has_new_name(sentence: ParsedText, headline: ParsedText) -> bool:
@@ -171,19 +177,11 @@ def _has_new_name(sentence: ParsedText, headline: ParsedText) -> bool:
     return any(
         key_of(word.text) in names
         and word not in speakers
-        and not _is_in(word, headline)
+        and not has_form_or_root(headline, word)
         and (not word.begins or may_be_name(word.text))
         for word in sentence.words
         if word.is_capitalised
     )
-
-
-def _is_in(word: ParsedWord, text: ParsedText) -> bool:
-    """Whether the text has the word, in any form, or a long one of its root."""
-    if word.readings & text.readings:
-        return True
-    root = word.folded[:ROOT_LETTERS]
-    return len(root) == ROOT_LETTERS and any(other.folded.startswith(root) for other in text.content)
 
 
 def repeats(sentence: ParsedText, headline: ParsedText) -> bool:

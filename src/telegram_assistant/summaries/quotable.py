@@ -16,13 +16,20 @@ _TEASES = re.compile(r"\?|:(?!\d)|^\W*(?:что|почему|зачем|why|how|
 def is_quotable(sentence: ParsedText) -> bool:
     """Whether a sentence of a post says something without the others."""
     return (
-        MIN_WORDS <= len(sentence.words) <= MAX_WORDS
-        and len(words_around(sentence.text)) >= MIN_OWN_WORDS
+        says_something(sentence)
         and not goes_on(sentence)
-        and is_whole(sentence.text)
-        and not is_fragment(sentence)
         and not depends_on_others(sentence)
         and not sentence.text.endswith(("?", "…"))
+    )
+
+
+def says_something(sentence: ParsedText) -> bool:
+    """Whether a sentence is whole and long enough to be quoted, at least behind the one before it."""
+    return (
+        MIN_WORDS <= len(sentence.words) <= MAX_WORDS
+        and len(words_around(sentence.text)) >= MIN_OWN_WORDS
+        and is_whole(sentence.text)
+        and not is_fragment(sentence)
     )
 
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import (
     ParsedText,
-    is_whole,
     parse_text,
     readings_of,
     tells_before,
@@ -26,10 +25,8 @@ from telegram_assistant.language.parsed_text import (
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, clean_post
 from telegram_assistant.summaries.corrections import find_corrections
-from telegram_assistant.summaries.disputes import Doubtful, find_disputes, words_around
-from telegram_assistant.summaries.fragments import is_fragment
+from telegram_assistant.summaries.disputes import Doubtful, find_disputes
 from telegram_assistant.summaries.leads import (
-    MIN_OWN_WORDS,
     adds_to,
     centrality,
     contradicts,
@@ -42,7 +39,7 @@ from telegram_assistant.summaries.leads import (
     tells_headline,
     word_shares,
 )
-from telegram_assistant.summaries.quotable import MAX_WORDS, MIN_WORDS, is_clear_headline, is_quotable
+from telegram_assistant.summaries.quotable import is_clear_headline, is_quotable, says_something
 from telegram_assistant.summaries.states import NewSentence, find_latest, find_state, may_change_state
 from telegram_assistant.summaries.support import MAX_TEXTS, cite_posts, count_wordings, find_supporters
 from telegram_assistant.summaries.values import (
@@ -303,16 +300,13 @@ def _sentence_after(
     place = sentences.index(headline.text) + 1
     if place >= len(sentences):
         return None
-    following = parse_text(sentences[place])
+    following, title = parse_text(sentences[place]), parse_text(headline.text)
     is_good = (
-        MIN_WORDS <= len(following.words) <= MAX_WORDS
-        and adds_to(following, parse_text(headline.text))
-        and len(words_around(following.text)) >= MIN_OWN_WORDS
-        and is_whole(following.text)
-        and not is_fragment(following)
+        says_something(following)
+        and adds_to(following, title)
         and not tells_before(following.text)
-        and not repeats(following, parse_text(headline.text))
-        and not tells_headline(following, parse_text(headline.text))
+        and not repeats(following, title)
+        and not tells_headline(following, title)
         and following.text not in story.disputed
         and following.text not in elsewhere
         and not _is_doubtful(following, story)

@@ -1,6 +1,5 @@
 """Open pages learn from one row that their tenant's channels have new posts."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -11,8 +10,8 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.feed.news import News
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
-from telegram_assistant.streams.relay import Announcement
 from testkit.factories import World, make_page, make_post
+from testkit.relaying import announce_all
 from tests.conftest import Admin
 
 
@@ -21,13 +20,9 @@ async def arrive(
 ) -> None:
     """Lands a post and announces it, as ingest and the relay do."""
 
-    async def publish(announcements: Sequence[Announcement]) -> None: ...
-
     post = make_post(channel_id=channel_id, message_id=900, text=text, posted_at=datetime.now(UTC))
     await system.landing.land(make_page(post, lane=lane), Claim(channel_id, 0))
-    for each in Lane:
-        while await system.outbox.announce(each, publish, limit=500):
-            pass
+    await announce_all(system.outbox)
 
 
 @pytest.fixture

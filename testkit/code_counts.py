@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, nodes
@@ -18,39 +20,9 @@ from jinja2 import Environment, nodes
 from testkit.checkouts import CHECKOUT, PROGRAM
 from testkit.store_calls import direct_store_calls
 
-AVOIDED_IN_CLASSES = frozenset(
-    [
-        "Told",
-        "Shown",
-        "Wish",
-        "Asked",
-        "Asking",
-        "Asker",
-        "Heard",
-        "Hearing",
-        "Sought",
-        "Mine",
-        "Became",
-        "Which",
-        "Where",
-        "By",
-        "Made",
-        "Kept",
-        "Taken",
-        "Given",
-        "Unheard",
-        "Elsewhere",
-        "Abroad",
-        "Ear",
-        "Eye",
-        "Desk",
-        "Door",
-        "Frame",
-        "Bell",
-        "Sight",
-        "Looker",
-        "Wanting",
-    ]
+AVOIDED_IN_CLASSES = re.compile(
+    "Told|Shown|Wish|Asked|Asking|Asker|Heard|Hearing|Sought|Mine|Became|Which|Where"
+    "|By|Made|Kept|Taken|Given|Unheard|Elsewhere|Abroad|Ear|Eye|Desk|Door|Frame|Bell|Sight|Looker|Wanting"
 )
 AVOIDED_IN_FUNCTIONS = (
     "again_and_again",
@@ -129,13 +101,64 @@ def files_of(checkout: Path) -> list[Path]:
     return sorted((checkout / PROGRAM).rglob("*.py"))
 
 
+type Place = tuple[int, str]
+"""A line, and the name that stands in it."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one file, as the rules want them: to parse and walk it takes longer than every rule."""
+
+    protocols_by_class: Mapping[str, bool]
+    functions: frozenset[str]
+    unclear_functions: tuple[Place, ...]
+    bindings: tuple[Place, ...]
+    """Of variables and parameters; those of NAMELESS."""
+    fields: tuple[Place, ...]
+    docstrings_without_subject: tuple[int, ...]
+    has_docstring: bool
+
+
+@cache
+def names_in(file: Path) -> Names:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    every_node = list(ast.walk(tree))
+    classes = [node for node in every_node if isinstance(node, ast.ClassDef)]
+    functions = [node for node in every_node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    fields = {id(target) for body in classes for target in _assigned_targets(body)}
+    nameless = [
+        (node.lineno, node.id, id(node) in fields)
+        for node in every_node
+        if isinstance(node, ast.Name) and node.id in NAMELESS and isinstance(node.ctx, ast.Store)
+    ]
+    parameters = [
+        (node.lineno, node.arg) for node in every_node if isinstance(node, ast.arg) and node.arg in NAMELESS
+    ]
+    return Names(
+        protocols_by_class={definition.name: _is_protocol(definition) for definition in classes},
+        functions=frozenset(function.name for function in functions),
+        unclear_functions=tuple(
+            (function.lineno, function.name) for function in functions if _is_unclear(function)
+        ),
+        bindings=(*parameters, *((line, name) for line, name, is_field in nameless if not is_field)),
+        fields=tuple((line, name) for line, name, is_field in nameless if is_field),
+        docstrings_without_subject=tuple(
+            docstring.lineno
+            for body in (tree, *classes, *functions)
+            for docstring in _docstrings(body)
+            if WITHOUT_SUBJECT.search(str(docstring.value))
+        ),
+        has_docstring=ast.get_docstring(tree) is not None,
+    )
+
+
 def repeated_classes(checkout: Path) -> list[str]:
     """Public classes that two files define. A protocol and its implementation may share their name."""
     definitions = dict[str, list[bool]]()
     for file in files_of(checkout):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                definitions.setdefault(node.name, []).append(_is_protocol(node))
+        for name, is_protocol in names_in(file).protocols_by_class.items():
+            if not name.startswith("_"):
+                definitions.setdefault(name, []).append(is_protocol)
     return sorted(
         name
         for name, protocols in definitions.items()
@@ -150,10 +173,9 @@ def _is_protocol(definition: ast.ClassDef) -> bool:
 def unclear_functions(checkout: Path) -> list[str]:
     """Functions that are no verb with its object: lone participles, and any `of` or `noun_of` with I/O."""
     return [
-        f"{file.relative_to(checkout)}:{node.lineno}: {node.name}"
+        f"{file.relative_to(checkout)}:{line}: {name}"
         for file in files_of(checkout)
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_unclear(node)
+        for line, name in names_in(file).unclear_functions
     ]
 
 
@@ -168,14 +190,17 @@ def _is_unclear(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def avoided_names(checkout: Path) -> list[str]:
     """Classes and functions whose names have a word that says nothing about what they are."""
+    files = files_of(checkout)
     classes = [
         name
-        for name in _files_by_definition(checkout, ast.ClassDef)
-        if AVOIDED_IN_CLASSES.intersection(re.findall("[A-Z][a-z0-9]*", name))
+        for file in files
+        for name in names_in(file).protocols_by_class
+        if any(map(AVOIDED_IN_CLASSES.fullmatch, re.findall("[A-Z][a-z0-9]*", name)))
     ]
     functions = [
         name
-        for name in _files_by_definition(checkout, ast.FunctionDef, ast.AsyncFunctionDef)
+        for file in files
+        for name in names_in(file).functions
         if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS)
         and name not in NAMED_BY_OTHERS
     ]
@@ -222,32 +247,15 @@ def nameless_bindings(checkout: Path) -> list[str]:
     python = [
         (file, line, name)
         for file in files
-        for line, name in _bindings(ast.parse(file.read_text(encoding="utf-8")), with_fields=file in program)
+        for line, name in (*names_in(file).bindings, *(names_in(file).fields if file in program else ()))
     ]
     templates = [
         (file, line, name)
         for file in sorted((checkout / TEMPLATES).glob("*.html"))
         for line, name in _template_bindings(file.read_text(encoding="utf-8"))
-    ]
-    return [
-        f"{file.relative_to(checkout)}:{line}: {name}"
-        for file, line, name in (*python, *templates)
         if name in NAMELESS
     ]
-
-
-def _bindings(tree: ast.Module, *, with_fields: bool) -> Iterator[tuple[int, str]]:
-    fields = {
-        id(node)
-        for body in ast.walk(tree)
-        if isinstance(body, ast.ClassDef) and not with_fields
-        for node in _assigned_targets(body)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            yield node.lineno, node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
-            yield node.lineno, node.id
+    return [f"{file.relative_to(checkout)}:{line}: {name}" for file, line, name in (*python, *templates)]
 
 
 def _template_bindings(source: str) -> Iterator[tuple[int, str]]:
@@ -261,22 +269,21 @@ def _template_bindings(source: str) -> Iterator[tuple[int, str]]:
 def docstrings_without_subject(checkout: Path) -> list[str]:
     """Docstrings with a sentence that begins with What, Who or Where."""
     return [
-        f"{file.relative_to(checkout)}:{docstring.lineno}"
+        f"{file.relative_to(checkout)}:{line}"
         for folder in CODE
         for file in sorted((checkout / folder).rglob("*.py"))
-        for docstring in _docstrings(ast.parse(file.read_text(encoding="utf-8")))
-        if WITHOUT_SUBJECT.search(str(docstring.value))
+        for line in names_in(file).docstrings_without_subject
     ]
 
 
-def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
-    """The docstrings of modules, classes and functions, and the strings under attributes."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            for statement in node.body:
-                match statement:
-                    case ast.Expr(value=ast.Constant(value=str()) as docstring):
-                        yield docstring
+def _docstrings(
+    body: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+) -> Iterator[ast.Constant]:
+    """The docstring of a module, class or function, and the strings under attributes."""
+    for statement in body.body:
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str()) as docstring):
+                yield docstring
 
 
 def _assigned_targets(body: ast.ClassDef) -> Iterator[ast.expr]:
@@ -335,17 +342,6 @@ def package_sizes(checkout: Path) -> dict[str, int]:
     """Files in each package. Migrations count as one subject: their number only grows."""
     folders = {file.parent for file in files_of(checkout) if file.parent.name != "versions"}
     return {str(folder.relative_to(checkout)): len(list(folder.glob("*.py"))) for folder in folders}
-
-
-def _files_by_definition(checkout: Path, *kinds: type[ast.AST]) -> dict[str, list[Path]]:
-    """The files in which each name is defined."""
-    definitions = dict[str, list[Path]]()
-    for file in files_of(checkout):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, kinds):
-                name: str = node.name  # type: ignore[attr-defined]  # definitions have names
-                definitions.setdefault(name, []).append(file)
-    return definitions
 
 
 def counts(checkout: Path) -> dict[str, object]:

@@ -1,8 +1,9 @@
 """The reasons that the source declares, and the catalogue with their translations."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from string import Formatter
@@ -31,7 +32,8 @@ class DeclaredReason:
         return f"{self.file.relative_to(CHECKOUT)}:{self.line}"
 
 
-def declared_reasons() -> list[DeclaredReason]:
+@cache
+def declared_reasons() -> Sequence[DeclaredReason]:
     return [reason for file in sorted(SOURCE.rglob("*.py")) for reason in _reasons_in(file)]
 
 

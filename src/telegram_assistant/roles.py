@@ -230,7 +230,7 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
     health, stopping = plan.health, asyncio.Event()
     further_loops = further_processes(listeners.public, app.settings) if plan.name is RoleName.API else ()
     loops = [
-        group.create_task(keep_running(loop, stopping=stopping, health=health))
+        group.create_task(keep_running(loop, stopping=stopping, health=health), name=loop.name)
         for loop in (*plan.loops, *further_loops)
     ]
     sites = role_sites(
@@ -278,6 +278,7 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
                 log.warning(
                     "cut_off",
                     role=role.name.value,
+                    work=task.get_name(),
                     why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS",
                 )
                 task.cancel()

@@ -7,10 +7,9 @@ docs/try-it.md builds the installation, docs/operations/check-status.md looks at
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from redis.asyncio import Redis
 
 from telegram_simulator.world.demo.packs import packs
 from testkit.engines import free_port
+from testkit.forked_commands import forked_commands
 from testkit.programs import program
 from testkit.simulators import simulator
 from tests.conftest import redis_url, scratch_database
@@ -64,6 +64,7 @@ class Shell:
     folder: Path
     environ: dict[str, str]
     ports: dict[str, str]
+    tga: str
 
     def replace_ports(self, text: str) -> str:
         for there, here in self.ports.items():
@@ -75,10 +76,7 @@ class Shell:
         return text
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        command = (
-            f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; {DOCKER}\n'
-            f"set -o pipefail; {self.replace_ports(line)}"
-        )
+        command = f'tga() {{ {self.tga} "$@"; }}; {DOCKER}\nset -o pipefail; {self.replace_ports(line)}'
         return subprocess.run(
             ["bash", "-c", command],
             env=self.environ,
@@ -114,7 +112,7 @@ BEFORE, AFTER = lines_of(TRY_IT.partition("The third one")[0]), lines_of(TRY_IT.
 @pytest.fixture(scope="module")
 async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shell]:
     folder = tmp_path_factory.mktemp("try-it")
-    with simulator("demo", limits="telegram") as telegram:
+    with simulator("demo", limits="telegram") as telegram, forked_commands() as tga:
         without_s3 = {name: value for name, value in environ.items() if not name.startswith("S3_")}
         async with scratch_database(without_s3 | {"FILES_DIR": str(folder / "files")}, "tga_try_it") as own:
             own |= {
@@ -135,7 +133,7 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
             redis = Redis.from_url(own["REDIS_URL"])
             await redis.flushdb()
             await redis.aclose()
-            made = Shell(folder, own, ports)
+            made = Shell(folder, own, ports, tga)
             settings = re.findall(r"```ini\n(.*?)```", TRY_IT, re.DOTALL)[0]
             (folder / ".env").write_text(made.replace_ports(settings), encoding="utf-8")
             for line in BEFORE:
@@ -210,7 +208,7 @@ def test_a_running_installation_is_ready_for_production(shell: Shell) -> None:
 
 
 def test_a_role_that_does_not_run_ends_the_check_with_1(shell: Shell) -> None:
-    away = Shell(shell.folder, {**shell.environ, "WORKER_PORT": str(free_port())}, shell.ports)
+    away = replace(shell, environ={**shell.environ, "WORKER_PORT": str(free_port())})
     done = away.run("tga doctor --production")
     assert done.returncode == 1
     assert re.search(r"✘ role worker .* → start it: tga run --roles worker", done.stdout)

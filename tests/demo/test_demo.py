@@ -1,5 +1,5 @@
-"""`tga demo`: shows posts without Telegram, shows the same ones again, ends without a trace of processes,
-and removes only what it made.
+"""`tga demo`: shows posts without Telegram, finds them by meaning, shows the same ones again, ends without a
+trace of processes, and removes only what it made.
 """
 
 import os
@@ -21,11 +21,13 @@ from telegram_assistant.settings import GraphSettings, read_group
 from testkit.chromium import ENGLISH_DESKTOP, Hands, open_chromium, open_tab
 from testkit.demos import TGA, OpenApi, Started, find_started, running_demo, still_running, without_servers
 from testkit.engines import Engine, free_port, running_engine
+from testkit.models import MINILM, package_models
 from tests.conftest import named_database
 
 pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 CHANNELS = 31
+QUESTION = "/search?limit=50&q=scientists+observe+distant+worlds"
 
 
 @pytest.fixture
@@ -54,6 +56,14 @@ def until_listed(api: OpenApi, *paths: str) -> None:
         while not api.get(path)["items"]:
             assert time.monotonic() < deadline, f"{path} stays empty"
             time.sleep(0.1)
+
+
+def until_found_by_meaning(api: OpenApi) -> None:
+    """Waits for a post that has no word of the question: the worker has the vectors, and the api asks it."""
+    deadline = time.monotonic() + 120
+    while not any(post["by_meaning"] and not post["by_words"] for post in api.get(QUESTION)["items"]):
+        assert time.monotonic() < deadline, "no post is found by meaning"
+        time.sleep(0.5)
 
 
 async def read_in_a_browser(api: OpenApi) -> None:
@@ -107,7 +117,8 @@ async def load_constraints(environ: dict[str, str], demo: DemoState) -> set[str]
 async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_own(
     environ: dict[str, str], engine: Engine, tmp_path: Path
 ) -> None:
-    folder, given, port = tmp_path / "demo", {**environ, "REDIS_URL": engine.url}, str(free_port())
+    folder, port, models = tmp_path / "demo", str(free_port()), package_models(tmp_path / "models")
+    given = {**environ, "REDIS_URL": engine.url, "MODELS_DIR": str(models)}
     others = redis_client.Redis(port=engine.port, db=0)
     others.set("mine", 1)
     redis_client.Redis(port=engine.port, db=15).set("mine", 1)
@@ -131,6 +142,9 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
         until_new(api, opened_at)
         channel_id = api.get("/channels?limit=1")["items"][0]["channel_id"]
         until_listed(api, "/alerts?limit=1", "/watches", f"/channels/{channel_id}/similar")
+        until_found_by_meaning(api)
+        assert f"Search also finds posts by meaning ({MINILM})." in demo.output
+        assert (folder / "vectors" / "search.sock").is_socket()
         first, started, state = api.posts(), find_started(folder), state_of(folder)
         assert await load_databases(given, state) == {state.database, state.api_login, state.system_login}
         assert await load_constraints(given, state)

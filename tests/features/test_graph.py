@@ -93,7 +93,11 @@ async def forwarding_channels(
     return [*world.channels, ChannelId(outside), ChannelId(outside + 1)]
 
 
-@pytest.mark.parametrize("forwarding_channels", range(3), indirect=True)
+@pytest.mark.parametrize(
+    "forwarding_channels",
+    [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2))],
+    indirect=True,
+)
 async def test_both_engines_give_the_same_answers(
     world: World, pool: Pool, forwarding_channels: list[ChannelId], graph_index: GraphIndex
 ) -> None:

@@ -46,6 +46,7 @@ from tests.conftest import Admin
 
 WORLD = AlertWorld(followers=1200, readers=40)
 MIN_KILLS = 3
+MAX_TRIES = 5
 type Counts = Counter[Sequence[object]]
 
 
@@ -102,7 +103,7 @@ async def kill_often(workers: AlertWorkers, announced: asyncio.Event) -> None:
 
 
 @pytest.mark.long
-async def test_alerts_are_the_same_with_several_workers_and_if_workers_are_killed(
+async def test_alerts_are_the_same_with_several_workers_that_are_killed(
     migrated_database: dict[str, str], admin_here: Admin, system_here: SystemStores, tmp_path: Path
 ) -> None:
     posts = await make_posts(admin_here, 150, 4)
@@ -114,21 +115,18 @@ async def test_alerts_are_the_same_with_several_workers_and_if_workers_are_kille
         redis = Redis.from_url(engine.url)
         stack.push_async_callback(redis.aclose)
         await ensure_group(redis)
-        environ = {**migrated_database, "REDIS_URL": engine.url}
-        for count, is_deadly in ((2, False), (3, True)):
-            await admin_here.execute("TRUNCATE alerts, alert_fanouts")
-            async with alert_workers(environ, count) as workers:
-                announced = asyncio.Event()
-                killing = asyncio.create_task(kill_often(workers, announced)) if is_deadly else None
-                for some in batched(posts, 60):
-                    await announce(redis, some)
-                    await asyncio.sleep(0.5 if is_deadly else 0)
-                announced.set()
-                if killing:
-                    await killing
-                while not await are_done(redis, admin_here):
-                    await asyncio.sleep(0.05)
-            assert await load_alert_counts(admin_here) == expected
+        await admin_here.execute("TRUNCATE alerts, alert_fanouts")
+        async with alert_workers({**migrated_database, "REDIS_URL": engine.url}, 3) as workers:
+            announced = asyncio.Event()
+            killing = asyncio.create_task(kill_often(workers, announced))
+            for some in batched(posts, 60):
+                await announce(redis, some)
+                await asyncio.sleep(0.5)
+            announced.set()
+            await killing
+            while not await are_done(redis, admin_here):
+                await asyncio.sleep(0.05)
+        assert await load_alert_counts(admin_here) == expected
 
 
 async def test_a_story_that_others_match_at_the_same_time_is_told_once(
@@ -156,13 +154,14 @@ async def test_without_locks_stories_are_told_twice(
     await switch_locks_off(admin_here)
     async with open_pool(read_settings(migrated_database).database, DatabaseLogin.SYSTEM) as pool:
         system = system_stores(pool, Wakeup())
-        twice = 0
-        for seed in range(5):
+        twice, seed = 0, 0
+        while not twice:
+            seed += 1
             await admin_here.execute("TRUNCATE alerts")
             random.Random(seed).shuffle(posts)
             await asyncio.gather(*(match(system, some) for some in batched(posts, 7)))
-            twice += sum(times > 1 for times in (await load_alert_counts(admin_here)).values())
-    assert twice
+            twice = sum(times > 1 for times in (await load_alert_counts(admin_here)).values())
+            assert twice or seed < MAX_TRIES
 
 
 async def test_stories_that_become_one_meanwhile_are_told_once_from_then_on(

@@ -55,6 +55,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
         *stages,
         held_posts_loop(app, health, stages_of(app.settings), ENDS),
         fanouts_loop(app),
+        Loop("reading of pictures", app.gate.read_pictures_until),
         improvement_loop,
         *upkeep,
         sending_loop(app),

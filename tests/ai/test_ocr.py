@@ -12,10 +12,12 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from telegram_assistant.ai.local.ocr import MAX_CPU_SECONDS, MAX_MEMORY_BYTES, confident_text, read_text
-from telegram_assistant.ai.local.understanding import LocalModels, examine_ocr
+from telegram_assistant.ai.local.understanding import PICTURES_AT_ONCE, LocalModels, examine_ocr
+from telegram_assistant.ai.outputs import PictureFacts
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.understanding.policy import ProviderFailed
+from telegram_assistant.errors import Busy
 
 RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fonts/DejaVuSans.ttf")
 
@@ -52,6 +54,16 @@ async def test_russian_in_a_picture_is_read_as_russian(tmp_path: Path) -> None:
         )
     ).text
     assert text == "Пожар на складе"
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+async def test_pictures_that_wait_for_their_turn_are_given_up_at_the_end(tmp_path: Path) -> None:
+    local, picture = LocalModels(models=tmp_path), Picture(draw_words("Any"), "image/png")
+    readings = [asyncio.create_task(local.picture(picture)) for _ in range(PICTURES_AT_ONCE + 9)]
+    await asyncio.sleep(0)  # each has its turn or waits for it
+    local.stop_reading()
+    outcomes = await asyncio.gather(*readings, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [PictureFacts] * PICTURES_AT_ONCE + [Busy] * 9
 
 
 def tesseract_with(folder: Path, *languages: str) -> str:

@@ -123,6 +123,11 @@ class Gate:
     async def close(self) -> None:
         await self._flights.close()
 
+    async def read_pictures_until(self, stopping: asyncio.Event) -> None:
+        """From then on only the picture in hand is read to its end."""
+        await stopping.wait()
+        self._local.stop_reading()
+
     async def tags(
         self, materials: Sequence[Material], *, vocabulary: Vocabulary, urgency: Urgency = Urgency.LIVE
     ) -> list[Understood[Tags]]:

@@ -23,7 +23,7 @@ from telegram_assistant.domain.operations.diagnosis import Finding, off, ok, war
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed, Tier
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary
-from telegram_assistant.errors import Rejected
+from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.language.russian import analyser
 from telegram_assistant.reasons import Reason, quote
 
@@ -49,6 +49,7 @@ class LocalModels:
         self._loading = asyncio.Lock()
         self._embedders: dict[str, asyncio.Task[Embedder]] = {}
         self._readings = asyncio.Semaphore(PICTURES_AT_ONCE)
+        self._is_stopping = False
 
     async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary) -> list[Tags]:
         """Tags each material by its words."""
@@ -61,12 +62,22 @@ class LocalModels:
             return await asyncio.to_thread(_load_tagger)
 
     async def picture(self, picture: Picture) -> PictureFacts:
-        """Reads only the text of a picture. Raises ProviderFailed if it cannot be read."""
+        """Reads only the text of a picture. Raises ProviderFailed if it cannot be read,
+        and Busy if its turn comes after `stop_reading`.
+        """
         command = ocr_command()
         if command is None:
             raise ProviderFailed(Failure.REFUSED, "tesseract is not installed")
         async with self._readings:
+            if self._is_stopping:
+                raise Busy(
+                    Reason("pictures_not_read_any_more", "this process stops and reads no more pictures")
+                )
             return PictureFacts(text=await read_text(picture, command=command))
+
+    def stop_reading(self) -> None:
+        """Gives up the pictures that wait for their turn: of a queue, each would take another second."""
+        self._is_stopping = True
 
     async def embed(
         self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float

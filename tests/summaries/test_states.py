@@ -72,6 +72,51 @@ def test_a_change_that_only_the_other_language_tells_is_the_headline_too() -> No
     assert before.headline.text == "The bridge in Elmstead is shut for lorries."
 
 
+def test_a_change_in_the_readers_language_is_not_outdone_by_an_earlier_one_of_another() -> None:
+    texts = {
+        0: ("en", "The maker recalls kettles\n\nA fault was found in 78 thousand kettles."),
+        5: ("ru", "Завод отзывает чайники\n\nБрак нашли в 78 тысячах чайников."),
+        120: ("ru", "Завод отзывает чайники: число возросло до 84 тысяч."),
+        300: ("en", "The maker recalls kettles.\n\nNow 87 thousand, up from earlier reports."),
+    }
+    summary = summarise(
+        [
+            StoryPost(
+                post_id=PostId(ChannelId(minutes), MessageId(100)),
+                channel=f"Channel {minutes}",
+                text=text,
+                posted_at=NOON + timedelta(minutes=minutes),
+                language=language,
+            )
+            for minutes, (language, text) in texts.items()
+        ],
+        language="en",
+    )
+    assert summary is not None
+    assert "84" not in summary.headline.text
+    assert summary.latest is not None
+    assert "87 thousand" in summary.latest.text
+
+
+def test_a_sentence_that_adds_nothing_but_the_change_is_the_headline() -> None:
+    summary = story(
+        (1, 0, "Пожар на складе в Ветрограде\n\nГорит склад с бытовой техникой, пострадали 4 человека."),
+        (2, 300, "Пожар на складе в Ветрограде ликвидирован."),
+    )
+    assert summary.headline.text == "Пожар на складе в Ветрограде ликвидирован."
+
+
+def test_a_number_that_earlier_posts_have_of_other_things_may_have_grown() -> None:
+    summary = story(
+        (1, 0, "Пожар на складе в Ветрограде\n\nГорит склад, работают 15 расчётов. Пострадали 4 человека."),
+        (2, 200, "Пожар на складе в Ветрограде: теперь 10 человек."),
+        (3, 400, "В Ветрограде горит склад с бытовой техникой: теперь 15 человек."),
+    )
+    assert "10 человек" not in summary.headline.text
+    assert summary.latest is not None
+    assert "15 человек" in summary.latest.text
+
+
 @pytest.mark.parametrize(
     "later",
     [

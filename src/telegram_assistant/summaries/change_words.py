@@ -28,6 +28,7 @@ _RUSSIAN_WORDS = """
 опровергнуть
 уточнить исправить
 возрасти вырасти увеличиться
+расширить расширять продлить
 сократиться упасть подешеветь снизиться
 вернуть вернуться
 одобрить утвердить подписать ратифицировать принять проголосовать
@@ -64,6 +65,7 @@ evacuated
 denied refuted
 corrected clarified
 rose risen grew grown
+expanded widened extended prolonged
 fell fallen dropped
 returned
 approved ratified adopted voted

@@ -22,7 +22,7 @@ from telegram_assistant.language.parsed_text import (
     readings_of,
     tells_before,
 )
-from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.language.quantities import Quantity, quantities_in
 from telegram_assistant.summaries.change_words import change_words_in
 from telegram_assistant.summaries.cleaning import CleanPost
 from telegram_assistant.summaries.disputes import is_grown, words_around
@@ -58,6 +58,10 @@ class NewSentence:
     post: CleanPost
     earlier: Sequence[CleanPost]
     """The posts before it."""
+
+    @property
+    def tells_change(self) -> bool:
+        return _tells_change(self.text, self.earlier)
 
     @property
     def line(self) -> LatestSentence:
@@ -181,13 +185,22 @@ def _is_new(text: str, earlier: Sequence[CleanPost]) -> bool:
     )
 
 
+def _adds_only_a_change(text: str, earlier: Sequence[CleanPost]) -> bool:
+    """Whether all its new words are words of change: «Пожар на складе ликвидирован»."""
+    earlier_readings = frozenset[str]().union(*(parse_text(post.text).readings for post in earlier))
+    new_words = [word for word in words_around(text) if not word.readings & earlier_readings]
+    return bool(new_words) and all(change_words_in(parse_text(word.folded)) for word in new_words)
+
+
 @lru_cache(maxsize=4_000)
 def _facts_in(text: str) -> frozenset[str | float]:
     return frozenset((*names_in(text), *(quantity.value for quantity in quantities_in(text).all)))
 
 
 def _changes_state(fact: NewSentence, headline: ParsedText) -> bool:
-    if not _tells_change(fact.text, fact.earlier) or not _is_new(fact.text, fact.earlier):
+    if not _tells_change(fact.text, fact.earlier):
+        return False
+    if not _is_new(fact.text, fact.earlier) and not _adds_only_a_change(fact.text, fact.earlier):
         return False
     shared = [word for word in parse_text(fact.text).content if word.readings & headline.readings]
     return len(shared) >= MIN_SHARED_WORDS
@@ -224,8 +237,19 @@ def _denied_in(text: str) -> frozenset[str]:
 
 def _tells_growth(text: str, earlier: Sequence[CleanPost]) -> bool:
     """Whether it has a number that grew to it since the earlier posts."""
-    grown = {quantity.value for quantity in quantities_in(text).all if is_grown(text, quantity)}
-    return bool(grown) and not any(grown & _facts_in(post.text) for post in earlier)
+    grown = [quantity for quantity in quantities_in(text).all if is_grown(text, quantity)]
+    return bool(grown) and not any(
+        _counts_alike(quantity, other)
+        for post in earlier
+        for other in quantities_in(post.text).all
+        for quantity in grown
+    )
+
+
+def _counts_alike(quantity: Quantity, other: Quantity) -> bool:
+    """Whether both may be the same number of the same things: 15 engines are not 15 people."""
+    nouns = readings_of(quantity.noun), readings_of(other.noun)
+    return quantity.value == other.value and (not all(nouns) or not nouns[0].isdisjoint(nouns[1]))
 
 
 @lru_cache(maxsize=200)

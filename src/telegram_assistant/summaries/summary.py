@@ -77,7 +77,7 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     candidates = list(_candidates(story, written_headline))
     first_headline = written_headline or _central_sentence(story, candidates)
     candidates = [candidate for candidate in candidates if candidate.text not in story.disputed]
-    state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, chosen_language)
+    state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, story)
     headline = first_headline if state is None else _cite_state(state, readable)
     latest = _latest(story, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
@@ -220,14 +220,16 @@ def _state(story: _Story, headline: CitedSentence) -> NewSentence | None:
     return None if state is None or _is_doubtful(parse_text(state.text), story) else state
 
 
-def _state_elsewhere(
-    posts: Sequence[CleanPost], headline: CitedSentence, language: str
-) -> NewSentence | None:
-    """The newest state of the story in posts in other languages, after the headline was written.
+def _state_elsewhere(posts: Sequence[CleanPost], headline: CitedSentence, own: _Story) -> NewSentence | None:
+    """The newest state of the story in posts in other languages, after the headline and the newest change in
+    the reader's language were written.
 
     A reader is told the newest state even if nobody tells it in the reader's language.
     """
     told_at = next(post.post.posted_at for post in posts if post.post.post_id == headline.posts[0])
+    language, latest = own.posts[0].language, find_latest(own.posts)
+    if latest is not None and latest.tells_change:
+        told_at = max(told_at, latest.post.post.posted_at)
     later = [post for post in posts if post.language != language and post.post.posted_at > told_at]
     states = []
     for post in {post.language: post for post in later if may_change_state(post)}.values():

@@ -106,6 +106,15 @@ def test_a_sentence_that_adds_nothing_but_the_change_is_the_headline() -> None:
     assert summary.headline.text == "Пожар на складе в Ветрограде ликвидирован."
 
 
+def test_a_change_that_a_long_retelling_has_is_no_new_state() -> None:
+    """Rewrites use such words of the same moment: «договорилась», «закрыл раунд»."""
+    summary = story(
+        (1, 0, "Инвесторы вложились в стартап «Тримарис»\n\nНовый раунд стартапа — 14 млн."),
+        (2, 90, "Стартап «Тримарис» закрыл раунд\n\nНовый раунд — 14 млн. Вложились инвесторы. Это стартап."),
+    )
+    assert summary.state_at is None
+
+
 def test_a_number_that_earlier_posts_have_of_other_things_may_have_grown() -> None:
     summary = story(
         (1, 0, "Пожар на складе в Ветрограде\n\nГорит склад, работают 15 расчётов. Пострадали 4 человека."),

@@ -185,11 +185,17 @@ def _is_new(text: str, earlier: Sequence[CleanPost]) -> bool:
     )
 
 
-def _adds_only_a_change(text: str, earlier: Sequence[CleanPost]) -> bool:
-    """Whether all its new words are words of change: «Пожар на складе ликвидирован»."""
-    earlier_readings = frozenset[str]().union(*(parse_text(post.text).readings for post in earlier))
-    new_words = [word for word in words_around(text) if not word.readings & earlier_readings]
-    return bool(new_words) and all(change_words_in(parse_text(word.folded)) for word in new_words)
+def _adds_only_a_change(fact: NewSentence) -> bool:
+    """Whether all its new words are words of change, and its post tells little else: «Пожар на складе
+    ликвидирован». A longer post mostly tells the same again.
+    """
+    earlier_readings = frozenset[str]().union(*(parse_text(post.text).readings for post in fact.earlier))
+    new_words = [word for word in words_around(fact.text) if not word.readings & earlier_readings]
+    return (
+        len(fact.post.sentences) + bool(fact.post.headline) < MIN_SENTENCES
+        and bool(new_words)
+        and all(change_words_in(parse_text(word.folded)) for word in new_words)
+    )
 
 
 @lru_cache(maxsize=4_000)
@@ -200,7 +206,7 @@ def _facts_in(text: str) -> frozenset[str | float]:
 def _changes_state(fact: NewSentence, headline: ParsedText) -> bool:
     if not _tells_change(fact.text, fact.earlier):
         return False
-    if not _is_new(fact.text, fact.earlier) and not _adds_only_a_change(fact.text, fact.earlier):
+    if not _is_new(fact.text, fact.earlier) and not _adds_only_a_change(fact):
         return False
     shared = [word for word in parse_text(fact.text).content if word.readings & headline.readings]
     return len(shared) >= MIN_SHARED_WORDS

@@ -147,8 +147,17 @@ class StorySummary:
     @property
     def disputed_sentences(self) -> tuple[CitedSentence, ...]:
         """The sentences of the disputes, without the headlines, which stand above them."""
+        return tuple(dispute.sentence for dispute in self.disputed if self.introduces(dispute))
+
+    def introduces(self, dispute: Dispute) -> bool:
+        """Whether its sentence is to be shown above its numbers: not if it stands there as a headline,
+        or for an earlier dispute about another number of it.
+        """
         headlines = {line.text for line in (self.headline, self.before) if line is not None}
-        return tuple(dispute.sentence for dispute in self.disputed if dispute.sentence.text not in headlines)
+        text = dispute.sentence.text
+        return text not in headlines and dispute is next(
+            other for other in self.disputed if other.sentence.text == text
+        )
 
     @property
     def sentences(self) -> tuple[CitedSentence, ...]:

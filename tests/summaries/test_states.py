@@ -197,6 +197,16 @@ def test_a_number_that_grew_is_told_although_the_words_are_those_of_an_earlier_p
     assert summary.headline.text == grown
 
 
+def test_a_copy_with_a_spelling_mistake_tells_no_growth() -> None:
+    update = "Пожар на складе в Ветрограде: теперь 15 человек."
+    summary = story(
+        (1, 0, "Пожар на складе в Ветрограде\n\nГорит склад с бытовой техникой. Пострадали 4 человека."),
+        (2, 300, update),
+        (3, 400, update.replace("человек", "чеолвек")),
+    )
+    assert (summary.headline.text, summary.latest) == (update, None)
+
+
 def test_a_concert_that_takes_place_after_all_is_a_change() -> None:
     assert change_words_in(parse_text("Концерт всё-таки состоится.")) == {"всё-таки"}
     assert change_words_in(parse_text("The concert is on again.")) == {"on again"}

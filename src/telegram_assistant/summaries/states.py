@@ -242,20 +242,22 @@ def _denied_in(text: str) -> frozenset[str]:
 
 
 def _tells_growth(text: str, earlier: Sequence[CleanPost]) -> bool:
-    """Whether it has a number that grew to it since the earlier posts."""
+    """Whether it has a number that grew to it since the earlier posts. In a copy of one, which may have
+    spelling mistakes, the number must be new whatever it counts.
+    """
     grown = [quantity for quantity in quantities_in(text).all if is_grown(text, quantity)]
     return bool(grown) and not any(
-        _counts_alike(quantity, other)
+        quantity.value == other.value and (_count_alike(quantity, other) or is_near_copy(text, post.text))
         for post in earlier
         for other in quantities_in(post.text).all
         for quantity in grown
     )
 
 
-def _counts_alike(quantity: Quantity, other: Quantity) -> bool:
-    """Whether both may be the same number of the same things: 15 engines are not 15 people."""
+def _count_alike(quantity: Quantity, other: Quantity) -> bool:
+    """Whether both may count the same things: 15 engines are not 15 people."""
     nouns = readings_of(quantity.noun), readings_of(other.noun)
-    return quantity.value == other.value and (not all(nouns) or not nouns[0].isdisjoint(nouns[1]))
+    return not all(nouns) or not nouns[0].isdisjoint(nouns[1])
 
 
 @lru_cache(maxsize=200)

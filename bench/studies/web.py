@@ -30,7 +30,9 @@ from bench.workloads.web_load import ReadingPerson, measure_costs, open_client, 
 from bench.workloads.web_world import CHANNELS, World, build_world, settle
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.sharing.links import PublicLinkKind
 from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.features.sharing.public_links import create_link
 from telegram_assistant.interpreter import collect_seldom, switch_threads_often
 from telegram_assistant.stores.postgres.database import Transactions
 from telegram_assistant.web.cookies import SESSION
@@ -42,7 +44,14 @@ from testkit.harness import Versions, arguments, at_most, finish, median, own_da
 from testkit.web_clients import begin_session, load_public_id, serve_web
 
 PEOPLE = 100
-NOT_MEASURED = {"login.show", "login.show_start", "login.show_link", "checks.show"}
+NOT_MEASURED = {
+    "login.show",
+    "login.show_start",
+    "login.show_link",
+    "subscriptions.show_confirm",
+    "subscriptions.show_unsubscribe",
+    "checks.show",
+}
 """Forms without anything to read, for who has not logged in; and checks of the servers,
 which are as fast as these answer.
 """
@@ -131,8 +140,22 @@ async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
     )
     begun = await begin_session(app, member.user_id, agent="bench")
     digests = await settle(app, world, member.user_id)
+    session = await app.api.people.session(begun.token)
+    assert session is not None
+    link = await create_link(
+        PublicLinkKind.STORY,
+        str(world.story_posts[0]),
+        days=7,
+        stores=app.tenant(world.tenant_id),
+        own=app.person(world.tenant_id, member.user_id),
+    )
     return ReadingPerson(
-        begun.token, f"/t/{await load_public_id(app, begun.token, world.tenant_id)}", language, tuple(digests)
+        begun.token,
+        f"/t/{await load_public_id(app, begun.token, world.tenant_id)}",
+        language,
+        tuple(digests),
+        session.person.public_id,
+        link.path,
     )
 
 

@@ -33,6 +33,10 @@ class ReadingPerson:
     base: str
     language: str
     digests: tuple[UUID, ...]
+    public_id: UUID
+    """As the list of members names them."""
+    link: str
+    """The path of a public link to a story."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -41,8 +45,10 @@ class ReadingPerson:
     def pages(self, world: World, rng: random.Random) -> tuple[dict[str, str], dict[str, str]]:
         """An address for each page that shows stories, posts or channels, and for each of the others."""
         often, seldom = _pages(world, self.digests, rng)
+        seldom["members.show_one"] = f"/members/{self.public_id}"
         outside = {
             "person.show": "/me",
+            "public_link.show": self.link,
             "feed_file.show": f"/feeds/{world.feed}.atom",
             "feed_file.show_picture": world.feed_picture,
         }

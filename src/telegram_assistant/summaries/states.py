@@ -11,6 +11,7 @@ from datetime import timedelta
 from functools import lru_cache
 from itertools import pairwise
 
+from telegram_assistant.language.evidence import noun_of
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import (
     ParsedText,
@@ -255,9 +256,9 @@ def _tells_growth(text: str, earlier: Sequence[CleanPost]) -> bool:
 
 
 def _count_alike(quantity: Quantity, other: Quantity) -> bool:
-    """Whether both may count the same things: 15 engines are not 15 people."""
-    nouns = readings_of(quantity.noun), readings_of(other.noun)
-    return not all(nouns) or not nouns[0].isdisjoint(nouns[1])
+    """Whether both may count the same things: 15 engines are not 15 people, and a bare 15 may be either."""
+    noun, other_noun = noun_of(quantity), noun_of(other)
+    return not noun or not other_noun or not noun.isdisjoint(other_noun)
 
 
 @lru_cache(maxsize=200)

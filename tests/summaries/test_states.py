@@ -50,35 +50,8 @@ def test_a_change_of_state_becomes_the_headline_with_its_time(old: str, new: str
     assert summary.latest is None
 
 
-def test_a_change_that_only_the_other_language_tells_is_the_headline_too() -> None:
-    texts = {0: CLOSED_ENGLISH, 5: CLOSED, 300: REOPENED}
-    posts = [
-        StoryPost(
-            post_id=PostId(ChannelId(minutes), MessageId(100)),
-            channel=f"Channel {minutes}",
-            text=text,
-            posted_at=NOON + timedelta(minutes=minutes),
-            language="en" if minutes == 0 else "ru",
-        )
-        for minutes, text in texts.items()
-    ]
-    summary = summarise(posts, language="en")
-    assert summary is not None
-    assert (summary.language, summary.headline.text) == ("en", REOPENED)
-    assert summary.before is not None
-    assert summary.before.text == "The bridge in Elmstead is shut for lorries."
-    before = summarise(posts[:2], language="en")
-    assert before is not None
-    assert before.headline.text == "The bridge in Elmstead is shut for lorries."
-
-
-def test_a_change_in_the_readers_language_is_not_outdone_by_an_earlier_one_of_another() -> None:
-    texts = {
-        0: ("en", "The maker recalls kettles\n\nA fault was found in 78 thousand kettles."),
-        5: ("ru", "Завод отзывает чайники\n\nБрак нашли в 78 тысячах чайников."),
-        120: ("ru", "Завод отзывает чайники: число возросло до 84 тысяч."),
-        300: ("en", "The maker recalls kettles.\n\nNow 87 thousand, up from earlier reports."),
-    }
+def in_english(*posts: tuple[int, str, str]) -> StorySummary:
+    """For an English reader; of posts, each with its minute and language."""
     summary = summarise(
         [
             StoryPost(
@@ -88,11 +61,31 @@ def test_a_change_in_the_readers_language_is_not_outdone_by_an_earlier_one_of_an
                 posted_at=NOON + timedelta(minutes=minutes),
                 language=language,
             )
-            for minutes, (language, text) in texts.items()
+            for minutes, language, text in posts
         ],
         language="en",
     )
     assert summary is not None
+    return summary
+
+
+def test_a_change_that_only_the_other_language_tells_is_the_headline_too() -> None:
+    posts = (0, "en", CLOSED_ENGLISH), (5, "ru", CLOSED), (300, "ru", REOPENED)
+    summary = in_english(*posts)
+    assert (summary.language, summary.headline.text) == ("en", REOPENED)
+    assert summary.before is not None
+    assert summary.before.text == "The bridge in Elmstead is shut for lorries."
+    before = in_english(*posts[:2])
+    assert before.headline.text == "The bridge in Elmstead is shut for lorries."
+
+
+def test_a_change_in_the_readers_language_is_not_outdone_by_an_earlier_one_of_another() -> None:
+    summary = in_english(
+        (0, "en", "The maker recalls kettles\n\nA fault was found in 78 thousand kettles."),
+        (5, "ru", "Завод отзывает чайники\n\nБрак нашли в 78 тысячах чайников."),
+        (120, "ru", "Завод отзывает чайники: число возросло до 84 тысяч."),
+        (300, "en", "The maker recalls kettles.\n\nNow 87 thousand, up from earlier reports."),
+    )
     assert "84" not in summary.headline.text
     assert summary.latest is not None
     assert "87 thousand" in summary.latest.text

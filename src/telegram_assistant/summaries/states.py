@@ -141,7 +141,7 @@ def _is_of_story(post: CleanPost, earlier: Sequence[CleanPost]) -> bool:
     """
     if len(post.sentences) < MIN_SENTENCES:
         return True
-    earlier_readings = frozenset[str]().union(*(parse_text(other.text).readings for other in earlier))
+    earlier_readings = _readings_of_posts(earlier)
     shared = [word for word in _own_words(post.text) if word.readings & earlier_readings]
     return len({word.folded for word in shared}) >= MIN_SHARED_WORDS
 
@@ -176,22 +176,29 @@ def _can_stand(text: str) -> bool:
 
 def _is_new(text: str, earlier: Sequence[CleanPost]) -> bool:
     """Whether it has a new number or name, three new words, or two that are half of those beside names."""
-    earlier_readings = frozenset[str]().union(*(parse_text(post.text).readings for post in earlier))
-    own_words = words_around(text)
-    new_words = [word for word in own_words if not word.readings & earlier_readings]
+    new_words = _new_words(text, earlier)
     return (
         len(new_words) >= MIN_NEW_WORDS
-        or len(new_words) >= max(MIN_CONTENT, len(own_words) / 2)
+        or len(new_words) >= max(MIN_CONTENT, len(words_around(text)) / 2)
         or not _facts_in(text) <= frozenset[str | float]().union(*(_facts_in(post.text) for post in earlier))
     )
+
+
+def _new_words(text: str, earlier: Sequence[CleanPost]) -> list[ParsedWord]:
+    """Words beside names that no earlier post has in any form."""
+    earlier_readings = _readings_of_posts(earlier)
+    return [word for word in words_around(text) if not word.readings & earlier_readings]
+
+
+def _readings_of_posts(posts: Sequence[CleanPost]) -> frozenset[str]:
+    return frozenset[str]().union(*(parse_text(post.text).readings for post in posts))
 
 
 def _adds_only_a_change(fact: NewSentence) -> bool:
     """Whether all its new words are words of change, and its post tells little else: «Пожар на складе
     ликвидирован». A longer post mostly tells the same again.
     """
-    earlier_readings = frozenset[str]().union(*(parse_text(post.text).readings for post in fact.earlier))
-    new_words = [word for word in words_around(fact.text) if not word.readings & earlier_readings]
+    new_words = _new_words(fact.text, fact.earlier)
     return (
         len(fact.post.sentences) + bool(fact.post.headline) < MIN_SENTENCES
         and bool(new_words)

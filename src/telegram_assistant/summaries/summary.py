@@ -77,9 +77,12 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None) -> Sto
     candidates = list(_candidates(story, written_headline))
     first_headline = written_headline or _central_sentence(story, candidates)
     candidates = [candidate for candidate in candidates if candidate.text not in story.disputed]
-    state = _state(story, first_headline) or _state_elsewhere(readable, first_headline, story)
+    newest = find_latest(posts_in_language)
+    state = _state(story, first_headline) or _state_elsewhere(
+        readable, first_headline, chosen_language, newest
+    )
     headline = first_headline if state is None else _cite_state(state, readable)
-    latest = _latest(story, (headline, first_headline))
+    latest = _latest(story, newest, (headline, first_headline))
     elsewhere = {line.text for line in (first_headline, latest) if line is not None}
     title = parse_text(headline.text)
     candidates = [
@@ -220,16 +223,17 @@ def _state(story: _Story, headline: CitedSentence) -> NewSentence | None:
     return None if state is None or _is_doubtful(parse_text(state.text), story) else state
 
 
-def _state_elsewhere(posts: Sequence[CleanPost], headline: CitedSentence, own: _Story) -> NewSentence | None:
-    """The newest state of the story in posts in other languages, after the headline and the newest change in
-    the reader's language were written.
+def _state_elsewhere(
+    posts: Sequence[CleanPost], headline: CitedSentence, language: str, newest: NewSentence | None
+) -> NewSentence | None:
+    """The newest state of the story in posts in other languages, after the headline was written,
+    and after `newest` of the reader's language if that tells a change.
 
     A reader is told the newest state even if nobody tells it in the reader's language.
     """
     told_at = next(post.post.posted_at for post in posts if post.post.post_id == headline.posts[0])
-    language, latest = own.posts[0].language, find_latest(own.posts)
-    if latest is not None and latest.tells_change:
-        told_at = max(told_at, latest.post.post.posted_at)
+    if newest is not None and newest.tells_change:
+        told_at = max(told_at, newest.post.post.posted_at)
     later = [post for post in posts if post.language != language and post.post.posted_at > told_at]
     states = []
     for post in {post.language: post for post in later if may_change_state(post)}.values():
@@ -251,13 +255,14 @@ def _in_language_of(post: CleanPost, posts: Sequence[CleanPost]) -> list[CleanPo
     return [other for other in posts if other.language == post.language]
 
 
-def _latest(story: _Story, headlines: Sequence[CitedSentence]) -> LatestSentence | None:
+def _latest(
+    story: _Story, newest: NewSentence | None, headlines: Sequence[CitedSentence]
+) -> LatestSentence | None:
     """The newest news, unless the post of a headline tells them or they stand among the disputed numbers."""
-    latest = find_latest(story.posts)
-    if latest is None or latest.text in story.disputed:
+    if newest is None or newest.text in story.disputed:
         return None
     headline_posts = {headline.posts[0] for headline in headlines}
-    return None if latest.post.post.post_id in headline_posts else latest.line
+    return None if newest.post.post.post_id in headline_posts else newest.line
 
 
 def _tells_again(candidate: _Candidate, headline: ParsedText) -> bool:

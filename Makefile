@@ -64,7 +64,7 @@ ci-check: ci-check-code ci-check-image  # with --jobs 2: mypy is busy on one cor
 
 .PHONY: ci-check-code
 ci-check-code:
-	scripts/suite check $(MAKE) --no-print-directory check
+	scripts/suite code $(MAKE) --no-print-directory check
 
 .PHONY: ci-check-image
 ci-check-image:

@@ -71,6 +71,7 @@ async def test_two_processes_share_a_port_start_again_and_end_together(
         await until_gone(children)
 
 
+@pytest.mark.full
 async def test_no_process_outlives_the_first_one(migrated_database: dict[str, str]) -> None:
     async with program(
         migrated_database, "--roles", "api", API_PROCESSES="2", VECTORS_DIR="", **SECRET

@@ -102,7 +102,7 @@ async def kill_often(workers: AlertWorkers, announced: asyncio.Event) -> None:
         await workers.start()
 
 
-@pytest.mark.long
+@pytest.mark.full  # bench.chaos_ingest counts the alerts of killed workers in CI
 async def test_alerts_are_the_same_with_several_workers_that_are_killed(
     migrated_database: dict[str, str], admin_here: Admin, system_here: SystemStores, tmp_path: Path
 ) -> None:

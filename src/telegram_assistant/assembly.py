@@ -32,6 +32,7 @@ from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.fair_queue import WorkQueues, make_queues
+from telegram_assistant.features.channels.coverage import Completeness
 from telegram_assistant.features.media.thumbnails import Thumbnails
 from telegram_assistant.features.receivers.sending import Sender
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
@@ -118,6 +119,7 @@ class ApiApp:
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
     recent_events: Recent[Meanwhile]
     recent_checks: Recent[datetime | None]
+    recent_completeness: Recent[Completeness]
     webhook_guard: Guard
     """Decides where webhooks may go."""
     feed_versions: FeedVersions
@@ -346,6 +348,7 @@ async def _api_app(
         recent_trends=Recent(),
         recent_events=Recent(kept_for=EVENTS_KEPT_FOR),
         recent_checks=Recent(),
+        recent_completeness=Recent(),
         webhook_guard=outbound_guard(settings),
         feed_versions=FeedVersions(redis),
         sealer=Sealer(settings.web.secret_key.get_secret_value()),

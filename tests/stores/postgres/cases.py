@@ -46,6 +46,10 @@ async def _followed_channels(stores: TenantStores, _world: World) -> set[Channel
     return {channel.channel_id for channel in await stores.followed.channels()}
 
 
+async def _followed_names(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {channel.channel_id for channel in await stores.followed.names()}
+
+
 async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
     loaded = {
         channel_id: await stores.coverage_overview.load_coverage(channel_id) for channel_id in world.channels
@@ -247,6 +251,7 @@ METHODS: dict[str, Case] = {
     "feed.newest": _feed_newest,
     "feed.post": _feed_post,
     "followed.channels": _followed_channels,
+    "followed.names": _followed_names,
     "followed.some": _followed_some,
     "followed.page": _followed_page,
     "keys.newest": _keys_newest,

@@ -21,7 +21,7 @@ def is_news(story: VisibleStory) -> bool:
 
 def weight_of(story: VisibleStory, *, now: datetime, is_new: bool = False) -> float:
     """The higher, the earlier on the page. It halves in 18 hours after the newest post that is no copy."""
-    own_wordings = story.count_wordings(story.posts)
+    own_wordings = story.wording_count
     repeating = len(story.channel_ids) - own_wordings
     max_posts_in_hour = max(Counter(int(post.posted_at.timestamp()) // 3600 for post in story.posts).values())
     view_count = sum(post.views or 0 for post in story.posts)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.differences import Difference
@@ -18,6 +19,8 @@ stronger ones can contradict each other.
 """
 REPEATING = frozenset({LinkKind.FORWARD, LinkKind.COPY})
 """Such a post says what another one has said, in its words."""
+type Entry = tuple[ChannelId, int | None, MessageId | None]
+"""One message to a reader: a post, or the items of an album."""
 NO_VOICES = Voices({}, {})
 """Every post speaks for itself."""
 
@@ -112,7 +115,7 @@ class VisiblePost:
         return link_to(self.post_id, self.username)
 
     @property
-    def entry(self) -> tuple[ChannelId, int | None, MessageId | None]:
+    def entry(self) -> Entry:
         """The items of an album are one entry."""
         return self.post_id.channel_id, self.grouped_id, None if self.grouped_id else self.post_id.message_id
 
@@ -121,12 +124,12 @@ class VisiblePost:
         return self.posted_at, self.post_id.channel_id, self.post_id.message_id
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class VisibleStory:
     """Posts that hold together by visible links, in the order of their publication.
 
     Any of its posts names it. Its own id is that of its first post, so it says nothing about posts that the
-    tenant does not see.
+    tenant does not see. Stories are kept between pages, so each finds its news and counts its wordings once.
     """
 
     posts: tuple[VisiblePost, ...]
@@ -145,10 +148,10 @@ class VisibleStory:
     def newest(self) -> VisiblePost:
         return self.posts[-1]
 
-    @property
+    @cached_property
     def entries(self) -> tuple[VisiblePost, ...]:
         """One post for each entry: of an album the one with the text, or else the first."""
-        entries: dict[tuple[ChannelId, int | None, MessageId | None], VisiblePost] = {}
+        entries: dict[Entry, VisiblePost] = {}
         for post in self.posts:
             first_of_entry = entries.setdefault(post.entry, post)
             if post.text and not first_of_entry.text:
@@ -167,11 +170,11 @@ class VisibleStory:
             first_by_channel.setdefault(post.channel_id, post)
         return tuple(first_by_channel.values())
 
-    @property
+    @cached_property
     def channel_ids(self) -> tuple[ChannelId, ...]:
         return tuple(dict.fromkeys(post.channel_id for post in self.posts))
 
-    @property
+    @cached_property
     def folders(self) -> frozenset[str]:
         return frozenset(post.folder for post in self.posts if post.folder)
 
@@ -197,10 +200,14 @@ class VisibleStory:
         translation are no news.
         """
         wording_post_id = self.voices.wordings.get(post.post_id, post.post_id)
-        is_first = any(other.post_id == wording_post_id and other.entry == post.entry for other in self.posts)
+        is_first = self._entry_by_post_id.get(wording_post_id) == post.entry
         return is_first and not self.repeats(post) and bool(post.text or post.post_id not in self.follows)
 
-    @property
+    @cached_property
+    def _entry_by_post_id(self) -> Mapping[PostId, Entry]:
+        return {post.post_id: post.entry for post in self.posts}
+
+    @cached_property
     def newest_news(self) -> VisiblePost:
         """The newest post that repeats no earlier one."""
         return next((post for post in reversed(self.posts) if self.tells_news_in(post)), self.first)
@@ -214,10 +221,15 @@ class VisibleStory:
             post.post_id for post in [post for post in counted_posts if post.text] or counted_posts
         )
 
+    @cached_property
+    def wording_count(self) -> int:
+        """Of all its posts."""
+        return self.count_wordings(self.posts)
+
     def has_any(self, post_ids: Collection[PostId]) -> bool:
         return any(post.post_id in post_ids for post in self.posts)
 
-    @property
+    @cached_property
     def news(self) -> tuple[VisiblePost, ...]:
         """Posts that are news; an album is one post, and a deleted post or advertising is none."""
         return tuple(
@@ -279,7 +291,7 @@ def stories_of(
 def _is_cut(
     post: VisiblePost,
     other: VisiblePost,
-    apart_entries: Collection[tuple[ChannelId, int | None, MessageId | None]],
+    apart_entries: Collection[Entry],
 ) -> bool:
     return post.entry != other.entry and (post.entry in apart_entries or other.entry in apart_entries)
 
@@ -318,7 +330,7 @@ def _find(root: list[int], member_index: int) -> int:
 
 def _single_links(post_by_id: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -> Iterable[Link]:
     """At most one link for each entry of a private channel: the surest, to a public post if there is one."""
-    linked_targets: set[tuple[ChannelId, int | None, MessageId | None]] = set()
+    linked_targets: set[Entry] = set()
 
     def order(link: Link) -> tuple[bool, int, float, PostId, PostId]:
         is_private_pair = post_by_id[link.post].is_private and post_by_id[link.other].is_private

@@ -153,7 +153,7 @@ async def answer_with_first(
             "as far as your channels show, {channel} reported this first, on {at:%-d %B, %H:%M}; {count} "
             "channels report it; in their own words: {wordings}",
             count=len(channels),
-            wordings=story.count_wordings(story.posts),
+            wordings=story.wording_count,
             channel=story.first.channel,
             at=story.first.posted_at,
         ),

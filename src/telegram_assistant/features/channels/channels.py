@@ -17,6 +17,7 @@ from telegram_assistant.stores.postgres.channels.channel_requests import Channel
 from telegram_assistant.stores.postgres.channels.channels import (
     NOT_KNOWN_YET,
     ChannelFilter,
+    ChannelName,
     Followed,
     FollowedChannel,
     Subscription,
@@ -139,6 +140,11 @@ def pick[C: NamedChannel](channels: Iterable[C], written_text: str) -> C:
 
 async def all_followed(*, followed: Followed) -> tuple[FollowedChannel, ...]:
     return await followed.channels()
+
+
+async def list_names(*, followed: Followed) -> tuple[ChannelName, ...]:
+    """The channels that the tenant follows, as a person may name them, by title."""
+    return await followed.names()
 
 
 async def find_followed(reference_text: str, *, followed: Followed) -> FollowedChannel:

@@ -48,6 +48,14 @@ class CoveragePage:
 
 
 @dataclass(frozen=True, slots=True)
+class Completeness:
+    """How many channels the tenant follows, and how many of them are complete."""
+
+    followed: int
+    complete: int
+
+
+@dataclass(frozen=True, slots=True)
 class FullCoverage:
     """A channel with its ledger; `ledger` is None until an account has read the channel."""
 
@@ -83,6 +91,12 @@ async def coverage_of_all(
         sum(channel.missing_ids for channel in channels),
         place_of(page[-1]) if len(page) < len(remaining_channels) else None,
     )
+
+
+async def count_complete(*, stores: TenantStores) -> Completeness:
+    channels = await stores.coverage_overview.channels()
+    complete_count = sum(channel.status.state is CoverageState.COMPLETE for channel in channels)
+    return Completeness(len(channels), complete_count)
 
 
 async def load_coverage(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.keeping import kept_with_story
 from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 from telegram_assistant.domain.stories.wordings import Voices
 from telegram_assistant.language.parsed_text import parse_text
@@ -45,6 +46,11 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
     """In the words of the first post in this language, or else of the first; posts that repeat it are cited
     beside it. A changed state is the headline.
     """
+    return _tell(story, language)
+
+
+@kept_with_story
+def _tell(story: VisibleStory, language: str | None) -> StoryTelling:
     telling = _tell_state(story, language) or _tell_beginning(story, language)
     return replace(telling, word=find_state_word(story, telling.headline, telling.before))
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from telegram_assistant.domain.digests.plan import next_moment
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.meaning import MeaningKind
+from telegram_assistant.domain.stories.keeping import kept_with_story
 from telegram_assistant.domain.stories.reading_time import minutes_to_read
 from telegram_assistant.domain.stories.visible import Grouping, VisibleStory
 from telegram_assistant.features.posts.changes import DescribedChange, quiet_changes
@@ -189,6 +190,7 @@ async def load_disputes(
     return await asyncio.to_thread(find_all)
 
 
+@kept_with_story
 def _disputed_numbers(story: VisibleStory, language: str | None) -> tuple[DisputedNumber, ...]:
     summary = summary_of(story, language=language)
     if summary is None or not summary.disputed:

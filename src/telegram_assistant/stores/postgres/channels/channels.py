@@ -246,6 +246,15 @@ FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
 """
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelName:
+    """The id, title and username by which a person may name a channel."""
+
+    channel_id: ChannelId
+    title: str
+    username: str | None
+
+
 class Followed:
     """A tenant's own list of channels. A tenant store."""
 
@@ -255,6 +264,16 @@ class Followed:
     async def channels(self) -> tuple[FollowedChannel, ...]:
         """All subscriptions of the tenant, suspended ones included, by folder and title."""
         return await self._fetch(f"{FOLLOWED} ORDER BY s.folder NULLS FIRST, c.title, s.channel_id")
+
+    async def names(self) -> tuple[ChannelName, ...]:
+        """The channels that the tenant follows, by title."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT c.channel_id, c.title, c.username "
+                "FROM subscriptions s JOIN channels c USING (channel_id) "
+                "WHERE s.active ORDER BY lower(c.title), c.channel_id"
+            )
+        return tuple(ChannelName(*row) for row in rows)
 
     async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
         """Those of these channels that the tenant follows."""

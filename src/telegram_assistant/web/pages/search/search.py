@@ -1,15 +1,19 @@
 """Find or ask: one box, filters in plain words, suggestions while typing, facets, saved searches, files."""
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.search.query import SearchOrder
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.ask.recognizing import is_question
-from telegram_assistant.features.channels.coverage import coverage_of_all
+from telegram_assistant.features.channels.channels import list_names
+from telegram_assistant.features.channels.coverage import count_complete
 from telegram_assistant.features.receivers import rss_feeds
 from telegram_assistant.features.search import saved
 from telegram_assistant.features.search.exports import (
@@ -22,6 +26,7 @@ from telegram_assistant.features.search.search import search
 from telegram_assistant.features.search.suggestions import suggest as suggest_endings
 from telegram_assistant.features.search.tenant_search import SearchBasis
 from telegram_assistant.features.watches.watches import target_of_search
+from telegram_assistant.stores.postgres.channels.channels import ChannelName
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.web.views import PAGE_UNKNOWN, Content, TenantView, go, uuid_of
 
@@ -110,8 +115,8 @@ async def create_feed(view: TenantView) -> Content:
 
 
 async def _content(view: TenantView, typed_text: str) -> Content:
-    searches, coverage = await asyncio.gather(
-        saved.list_searches(stores=view.stores), coverage_of_all(stores=view.stores)
+    searches, channels = await asyncio.gather(
+        saved.list_searches(stores=view.stores), list_names(followed=view.stores.followed)
     )
     by_story, order = view.query("show") != EVERY_POST, _order(view)
     query = _narrow(view, typed_text)
@@ -122,7 +127,8 @@ async def _content(view: TenantView, typed_text: str) -> Content:
         "quote": _quote_value,
         "link": lambda **changed: _link(view, typed_text, changed),
         "searches": searches,
-        "coverage": coverage,
+        "channels": channels,
+        "chosen_channel_id": _chosen_channel_id(channels, view.query("channel")),
         "answer": None,
         "asks": is_question(typed_text),
         "by_story": by_story,
@@ -145,16 +151,32 @@ async def _content(view: TenantView, typed_text: str) -> Content:
             cursor=view.query("after") or None,
             by_story=by_story,
             order=order,
-            basis=SearchBasis(channels=coverage.channels),
+            basis=SearchBasis(channels=channels),
         )
     except Rejected as error:
         return {**content, "problem": error.reason}
     today = view.now.astimezone(view.zone).date()
-    return {**content, "answer": answer, "watch": target_of_search(query, today=today)}
+    return {
+        **content,
+        "answer": answer,
+        "watch": target_of_search(query, today=today),
+        # counted anew where channels came or went
+        "completeness": await view.app.recent_completeness.get_or_count(
+            view.membership.tenant_id,
+            partial(count_complete, stores=view.stores),
+            now=view.now,
+            variant=len(channels),
+        ),
+    }
 
 
 def _order(view: TenantView) -> SearchOrder:
     return SearchOrder.NEWEST if view.query("order") == SearchOrder.NEWEST else SearchOrder.BEST
+
+
+def _chosen_channel_id(channels: Sequence[ChannelName], chosen: str) -> ChannelId | None:
+    ids = (channel.channel_id for channel in channels if str(channel.channel_id) == chosen)
+    return next(ids, None) if chosen else None
 
 
 def _narrow(view: TenantView, typed_text: str) -> str:

@@ -59,7 +59,7 @@ class StoryCard:
 
     @property
     def wordings(self) -> int:
-        return self.listed.story.count_wordings(self.listed.story.posts)
+        return self.listed.story.wording_count
 
     @property
     def repeating(self) -> int:

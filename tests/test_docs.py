@@ -308,7 +308,7 @@ async def is_announced(redis: Redis, channel_id: int) -> bool:
 
 async def is_listed(port: int) -> bool:
     """Health lists every stage with its state, its lag and its last success; metrics count it."""
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=30) as client:
         parts = (await client.get(f"http://127.0.0.1:{port}/health/details")).json()["parts"]
         metrics = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
     stages = [parts.get(f"stage {name}", {}) for name in ("post_persistence", "urgency")]

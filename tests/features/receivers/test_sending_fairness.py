@@ -303,4 +303,4 @@ async def test_a_silent_mail_server_keeps_no_thread_waiting_after_the_deadline()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await mailer.send("anna@desk.example", letter)
-        await asyncio.wait_for(Silent.ended.wait(), 2)
+        await asyncio.wait_for(Silent.ended.wait(), 20)

@@ -105,8 +105,10 @@ class SenderTurns:
         try:
             yield receiver
         finally:
-            self._held[receiver.tenant_id] -= 1
-            await sender.deliveries.release(receiver, owner=sender.owner)
+            try:
+                await sender.deliveries.release(receiver, owner=sender.owner)
+            finally:
+                self._held[receiver.tenant_id] -= 1
 
     async def _claim(self, sender: Sender, now: datetime) -> DueReceiver | None:
         async with self._claiming:

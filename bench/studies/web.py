@@ -41,7 +41,7 @@ from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.site import COMPRESSION, OF_PERSON, OF_TENANT, OPEN, name_of
 from testkit.chromium import PHONE, Device, open_chromium, open_tab
 from testkit.harness import Versions, arguments, at_most, finish, median, own_database, percentile
-from testkit.web_clients import begin_session, load_public_id, serve_web
+from testkit.web_clients import begin_session, serve_web
 
 PEOPLE = 100
 NOT_MEASURED = {
@@ -120,7 +120,8 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
         "new_thumbnail_ms": milliseconds(median(thumbnails)),
         "assets_kb": round(assets_kb(), 1),
         "fcp_s": fcp,
-        "errors": load.errors,
+        "errors": load.errors.total(),
+        "errors_by_page": dict(load.errors),
         "most_queries": max(queries.values()),
         "queries": queries,
         "queries_over": [name for name, count in queries.items() if count > allowed[name] + MENU_QUERIES],
@@ -142,6 +143,7 @@ async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
     digests = await settle(app, world, member.user_id)
     session = await app.api.people.session(begun.token)
     assert session is not None
+    [membership] = session.memberships
     link = await create_link(
         PublicLinkKind.STORY,
         str(world.story_posts[0]),
@@ -151,7 +153,7 @@ async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
     )
     return ReadingPerson(
         begun.token,
-        f"/t/{await load_public_id(app, begun.token, world.tenant_id)}",
+        f"/t/{membership.tenant}",
         language,
         tuple(digests),
         session.person.public_id,

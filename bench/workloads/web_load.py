@@ -5,6 +5,7 @@ and the CPU that a page costs.
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -60,10 +61,12 @@ class ReadingPerson:
 
 @dataclass(slots=True)
 class Load:
-    """The answers that the readers got: the seconds of each, by page, and the number of errors."""
+    """The answers that the readers got: the seconds of each, by page, and how many pages failed with which
+    status.
+    """
 
     times: dict[str, list[float]] = field(default_factory=dict)
-    errors: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,8 @@ async def _read_as_person(
         answer = await client.get(path, headers=person.headers)
         took = time.perf_counter() - began
         load.times.setdefault(name, []).append(took)
-        load.errors += not answer.is_success
+        if not answer.is_success:
+            load.errors[f"{name} {answer.status_code}"] += 1
         await asyncio.sleep(max(0.0, EVERY_SECONDS - took))
 
 

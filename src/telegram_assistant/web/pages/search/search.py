@@ -88,9 +88,8 @@ async def export(view: TenantView) -> Response:
         "Cache-Control": "private, no-cache",
     }
     media_type = "text/csv; charset=utf-8" if kind == SearchFileFormat.CSV else "application/json"
-    return Response(
-        write_file(exported_search, SearchFileFormat(kind), view.zone), media_type=media_type, headers=headers
-    )
+    content = await asyncio.to_thread(write_file, exported_search, SearchFileFormat(kind), view.zone)
+    return Response(content, media_type=media_type, headers=headers)
 
 
 async def create_feed(view: TenantView) -> Content:

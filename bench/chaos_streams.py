@@ -202,10 +202,12 @@ async def break_something(bench: Bench, rng: random.Random) -> None:
 
 
 async def judge(bench: Bench, landed: Landed) -> Found:
-    """Wait until all is done, at most so long; then count what is wrong."""
-    deadline = time.monotonic() + CALM_SECONDS
+    """Wait until all is done, or until nothing more is done for so long; then count what is wrong."""
+    deadline, least_lost = time.monotonic() + CALM_SECONDS, None
     while True:
         wrongs = await look_for_wrongs(bench, landed)
+        if least_lost is None or wrongs.lost < least_lost:
+            deadline, least_lost = time.monotonic() + CALM_SECONDS, wrongs.lost
         if not wrongs or wrongs.innocent_buried or wrongs.twice or time.monotonic() > deadline:
             return wrongs
         await asyncio.sleep(0.5)

@@ -57,7 +57,8 @@ class Lines:
         return [line for line in self._lines()[number:] if "part" in line or line["level"] != "info"]
 
     def _lines(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+        whole_lines, _, _ = self.log.read_text(encoding="utf-8").rpartition("\n")
+        return [json.loads(line) for line in whole_lines.splitlines()]
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,23 @@ async def test_a_muted_channel_is_left_out(
     assert "Дороги края" not in text
 
 
+@pytest.mark.parametrize("muting", [{"word": "мост"}, {"word": "Каменк"}])
+async def test_a_muted_story_says_why_it_has_no_link(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId, muting: dict[str, str]
+) -> None:
+    first, _ = await bridge(system, admin, tenant_id)
+    await owner.open("./mutes")
+    await owner.submit("./mutes", muting)
+    page = await owner.open(f"./links?kind=story&subject={first}")
+    assert page.status_code == 200
+    assert "unmute it to share it" in page.text
+    assert 'name="days"' not in page.text
+    await owner.open("./mutes")
+    made = await owner.submit("./links", {"kind": "story", "subject": str(first), "days": "7"})
+    assert made.status_code == 409
+    assert not ADDRESS.search(made.text)
+
+
 @pytest.mark.parametrize(
     "guess", ["share_", "share_x", "feed_x", "..%2Fs", "%00", "%F0%9F%98%80", "a" * 2000]
 )

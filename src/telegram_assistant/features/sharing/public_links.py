@@ -25,6 +25,10 @@ from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 LINK_OVER = Reason("public_link_over", "this link does not work, or no longer works")
 NO_LINK = Reason("public_link_unknown", "you have no such link")
 NOTHING_TO_SHARE = Reason("public_link_subject_unknown", "you have no such story or digest")
+MUTED = Reason(
+    "public_link_muted",
+    "you hid this story, or muted a word in it, and a public link shows what you see; unmute it to share it",
+)
 NOT_ALLOWED = Reason(
     "public_link_refused",
     "you have reached your limit of public links, or your role does not allow them; revoke one, or ask an "
@@ -56,7 +60,7 @@ async def create_link(
     """Makes a link to a story or a digest that the person sees now.
 
     Raises Missing if they see none, Rejected for a wrong number of days, and Conflicting if they may not make
-    one.
+    one or have muted it.
     """
     lifetime: timedelta = link_lifetime(days)
     content = await _load_subject(kind, subject, stores=stores, own=own, language=None)
@@ -72,7 +76,7 @@ async def find_private_channels(
 ) -> tuple[str, ...]:
     """The titles of private channels of which a link would show posts to strangers.
 
-    Raises Missing if the person sees no such story or digest.
+    Raises Missing if the person sees no such story or digest, and Conflicting if they have muted it.
     """
     content = await _load_subject(kind, subject, stores=stores, own=own, language=None)
     return content.private_channels
@@ -113,7 +117,7 @@ async def open_link(
     """The content that the maker of the link sees now. Raises Missing if there is none."""
     try:
         return await _load_subject(link.kind, link.subject, stores=stores, own=own, language=language)
-    except Missing as error:
+    except (Missing, Conflicting) as error:
         raise Missing(LINK_OVER) from error
 
 
@@ -134,8 +138,10 @@ async def _load_subject(
             )
     except ValueError as error:
         raise Missing(NOTHING_TO_SHARE) from error
-    if not content.posts or _is_muted(content, mutes):
+    if not content.posts:
         raise Missing(NOTHING_TO_SHARE)
+    if _is_muted(content, mutes):
+        raise Conflicting(MUTED)
     return content
 
 

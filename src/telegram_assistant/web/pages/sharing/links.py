@@ -5,7 +5,7 @@ from starlette.responses import Response
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.sharing.links import USUAL_DAYS, PublicLink, PublicLinkKind
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.feed import person_feed
 from telegram_assistant.features.sharing import public_links
 from telegram_assistant.web.views import FORM_DAMAGED, PAGE_UNKNOWN, Content, TenantView, go, uuid_of
@@ -20,9 +20,12 @@ async def show(view: TenantView) -> Content:
     kind, subject = view.query("kind"), view.query("subject")
     private: tuple[str, ...] = ()
     if kind and KeyScope.WRITE in view.membership.scopes:
-        private = await public_links.find_private_channels(
-            PublicLinkKind(kind), subject, stores=view.stores, own=view.own
-        )
+        try:
+            private = await public_links.find_private_channels(
+                PublicLinkKind(kind), subject, stores=view.stores, own=view.own
+            )
+        except Conflicting as error:
+            return {**await _content(view), "problem": error.reason}
     content = await _content(view, kind=kind, subject=subject)
     return {**content, "warning": public_links.warn_of_private_channels(private) if private else None}
 
